@@ -36,7 +36,7 @@ struct ServerOptions {
   int64_t rows = 256;
   int64_t cache = int64_t{1} << 30;
 
-  int64_t queue_items = 256, queue_tokens = 65536;
+  int64_t queue_items = 256, queue_tokens = 131072;
   int64_t client_items = 0;
   double deadline = 60;
 
@@ -115,10 +115,14 @@ void visit_fields(ServerOptions& o, Visitor&& visit) {
                   at_least(1 << 20)}));
 
   visit("queue_items", o.queue_items,
-        {"Maximum number of texts that wait for a model; beyond it requests are refused with 429", "queues", kCount});
-  visit(
-      "queue_tokens", o.queue_tokens,
-      {"Maximum number of tokens that wait for a model, with those that may be generated", "queues", between(1, 1e12)});
+        {"Maximum number of texts of a client that wait for a model; beyond it requests are refused with 429. All "
+         "clients "
+         "together may have four times as many waiting",
+         "queues", kCount});
+  visit("queue_tokens", o.queue_tokens,
+        {"Maximum number of tokens of a client that wait for a model, with those that may be generated; a request that "
+         "needs more is refused with 400. All clients together may have four times as many waiting",
+         "queues", between(1, 1e12)});
   visit("client_items", o.client_items,
         {"Maximum number of texts of a client that wait or run; a client is a key or, without keys, an address; 0 "
          "is no limit",
@@ -213,4 +217,4 @@ class Server {
   std::unique_ptr<State> state_;
 };
 
-}  // namespace qkv
+}  // namespace gnu::visibility("default")]]qkv

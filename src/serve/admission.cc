@@ -9,6 +9,7 @@
 namespace qkv {
 namespace {
 
+constexpr int64_t kShortAnswer = 64 << 10;    // bytes, which do not count as unread
 constexpr uint64_t kUnwantedBody = 64 << 10;  // of a GET with a body, which is dropped
 // The status in the log when there was no answer, or not even a request.
 constexpr int kClientLeft = 499, kHandshakeFailed = 525;
@@ -87,13 +88,40 @@ void Service::check_room(const RequestHead& head, const Route& route, const Requ
 void Service::grant_body(const RequestHead& head, RequestTrack& track) {
   const auto most = static_cast<uint64_t>(options_.max_body);
   const auto bytes = static_cast<int64_t>(std::min(head.chunked ? most : head.content_length.value_or(0), most));
-  if ((body_bytes_ += bytes) > options_.bodies) {
-    body_bytes_ -= bytes;
-    throw HttpError(429, fmt::format("the requests in progress have more than {} bytes", options_.bodies), "bodies",
-                    std::chrono::seconds(1));
+  if (bytes == 0) return;
+  track.body_client = track.client;
+  if (!bodies_.take(track.client, bytes)) {
+    const bool is_own = bodies_.of(track.client) + bytes > bodies_.most_of_one();
+    throw HttpError(429,
+                    fmt::format("the requests {}in progress have more than {} bytes", is_own ? "of this client " : "",
+                                is_own ? bodies_.most_of_one() : bodies_.most_of_all()),
+                    "bodies", std::chrono::seconds(1));
   }
-  track.body_bytes = &body_bytes_;
-  track.held = bytes;
+  track.bodies = &bodies_;
+  track.body_held = bytes;
+}
+
+// Refuses a client that does not read its answers.
+void Service::check_answers(const RequestTrack& track) const {
+  if (answers_.of(track.client) < answers_.most_of_one()) return;
+  throw HttpError(429, fmt::format("this client has not read {} bytes of its answers", answers_.of(track.client)),
+                  "answers", std::chrono::seconds(1));
+}
+
+void Service::hold_answer(RequestTrack& track, int64_t bytes, int status) {
+  if (track.answers) answers_.give_back(track.answer_client, track.answer_held);
+  track.answers = nullptr;
+  if (bytes <= kShortAnswer) return;
+  track.answer_client = track.client;
+  if (!answers_.take(track.client, bytes))
+    throw HttpError(
+        status,
+        fmt::format("the answer may have {} bytes, and clients have {} bytes of answers that are not read (at "
+                    "most {}; {} of one client)",
+                    bytes, answers_.of_all(), answers_.most_of_all(), answers_.most_of_one()),
+        "answers", std::chrono::seconds(1));
+  track.answers = &answers_;
+  track.answer_held = bytes;
 }
 
 void Service::admit(const RequestHead& head, const std::string& peer, Grant& grant) {
@@ -108,7 +136,10 @@ void Service::admit(const RequestHead& head, const std::string& peer, Grant& gra
   check_key(head, route, *track);
   if (route.body != BodyType::none) check_body(head, route);
   try {
-    if (!route.answer_at_once) check_room(head, route, *track);
+    if (!route.answer_at_once) {
+      check_room(head, route, *track);
+      check_answers(*track);
+    }
     if (route.body == BodyType::none) return;
     grant_body(head, *track);
     grant.most_body = static_cast<uint64_t>(options_.max_body);

@@ -36,7 +36,7 @@ std::string read_block(int file, int64_t offset, const std::string& path) {
 }  // namespace
 
 AppendFile::AppendFile(const std::string& path)
-    : path_(path), file_(open_file(path, O_RDWR | O_CREAT | O_APPEND | O_NOCTTY | O_NONBLOCK)) {
+    : path_(path), file_(open_file(path, O_RDWR | O_CREAT | O_APPEND | O_NOCTTY | O_NONBLOCK, 0600)) {
   if (!file_) fail_file(path_, "cannot be opened");
   struct stat status {};
   if (::fstat(file_.get(), &status) != 0) fail_file(path_, "cannot be opened");

@@ -1,6 +1,7 @@
 // Work of a call that is computed as a whole, in the batches of a model.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -11,15 +12,20 @@
 
 namespace qkv {
 
-// Start work for a call, and call on_done on the prepare thread with its result. An exception ends the call. Throw
-// HttpError 429 if it may not wait.
+// Returns the tokens of each text as Embedder::count_tokens does. Throws HttpError as soon as they are too many to
+// wait.
+std::vector<int64_t> count_tokens(const CallPtr& call, const ModelPtr& model, const std::vector<std::string>& texts,
+                                  EmbedOptions options);
 
-// Embeds texts, together with those of other calls with the same options. tokens: of all texts.
+// Start work for a call, and call on_done with its result (Service::run). An exception ends the call. Throw HttpError
+// 429 if it may not wait.
+
+// Embeds texts, together with those of other calls with the same options. tokens: of each text, as count_tokens.
 void embed(const CallPtr& call, const ModelPtr& model, std::vector<std::string> texts, const EmbedOptions& options,
-           int64_t tokens, std::function<void(const Embeddings&)> on_done);
+           std::vector<int64_t> tokens, std::function<void(const Embeddings&)> on_done);
 // The same of texts that are given as tokens of the model (Embedder::embed_tokens).
 void embed(const CallPtr& call, const ModelPtr& model, std::vector<std::vector<int32_t>> texts,
-           const EmbedOptions& options, int64_t tokens, std::function<void(const Embeddings&)> on_done);
+           const EmbedOptions& options, std::function<void(const Embeddings&)> on_done);
 
 // Classifies texts or pairs.
 void classify(const CallPtr& call, const ModelPtr& model, std::vector<ClassifierInput> inputs,

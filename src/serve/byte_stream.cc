@@ -13,6 +13,8 @@ namespace asio = boost::asio;
 
 using SystemError = boost::system::error_code;
 
+constexpr size_t kMostWritten = 256 << 10;  // bytes of one call: other connections are served in between
+
 }  // namespace
 
 // GCC 12 destroys some temporaries of an expression with co_await twice, so such expressions have none.
@@ -120,7 +122,8 @@ asio::awaitable<bool> ByteStream::write(std::string bytes) {
   while (written < bytes.size() && !closed_ && !error) {
     set_deadline(options_.write_timeout);
     if (!tls_) {
-      written += co_await socket_.async_write_some(asio::buffer(bytes.data() + written, bytes.size() - written),
+      const size_t most = std::min(bytes.size() - written, kMostWritten);
+      written += co_await socket_.async_write_some(asio::buffer(bytes.data() + written, most),
                                                    asio::redirect_error(asio::use_awaitable, error));
       continue;
     }

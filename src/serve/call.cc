@@ -51,7 +51,7 @@ RejectReason reason_of(const std::string& code) {
   if (code == "too_many_tokens") return RejectReason::tokens;
   if (code == "client_limit") return RejectReason::client;
   if (code == "expected_wait") return RejectReason::deadline;
-  if (code == "bodies" || code == "memory") return RejectReason::memory;
+  if (code == "bodies" || code == "answers" || code == "memory") return RejectReason::memory;
   return code == "draining" ? RejectReason::draining : RejectReason::queue;
 }
 
@@ -83,11 +83,13 @@ void Call::start() {
   proceed([&] {
     service_.add_call(shared_from_this());
     set_timer();
-    route().answer(shared_from_this());
+    service_.run(shared_from_this(), body().size(), [](const CallPtr& call) { call->route().answer(call); });
   });
 }
 
 void Call::will_stream() {
+  if (!Service::is_prepare_thread())
+    return service_.leave(shared_from_this(), [](const CallPtr& call) { call->will_stream(); });
   deadline_ = deadline_of(head(), service_.options().deadline, true);
   set_timer();
 }
@@ -100,7 +102,7 @@ void Call::set_timer() {
 }
 
 void Call::end(Outcome outcome) {
-  if (std::exchange(ended_, true)) return;
+  if (ended_.exchange(true)) return;
   const auto self = weak_from_this().lock();  // the service forgets it here
   track_->end(outcome);
   count(outcome);
@@ -147,8 +149,13 @@ void Call::count(Outcome outcome) {
 // The I/O thread logs a request when its answer has been sent, so the outcome is set before the end of the answer.
 void Call::reply(HttpReply reply) {
   if (ended_) return;
+  if (!Service::is_prepare_thread()) {
+    const auto left = std::make_shared<HttpReply>(std::move(reply));
+    return service_.leave(shared_from_this(), [left](const CallPtr& call) { call->reply(std::move(*left)); });
+  }
+  service_.hold_answer(*track_, std::ssize(reply.body), 503);
   track_->end(Outcome::done);
-  exchange_->reply(reply);
+  exchange_->reply(std::move(reply));
   end(Outcome::done);
 }
 
@@ -201,6 +208,8 @@ void Call::send(const std::string& bytes) {
 
 void Call::send_event(const std::string& json) {
   if (ended_) return;
+  if (!Service::is_prepare_thread())
+    return service_.leave(shared_from_this(), [json](const CallPtr& call) { call->send_event(json); });
   if (!streams_) exchange_->begin({200, "text/event-stream; charset=utf-8", "", {{"X-Accel-Buffering", "no"}}});
   streams_ = true;
   send("data: " + json + "\n\n");
@@ -208,6 +217,8 @@ void Call::send_event(const std::string& json) {
 
 void Call::end_events() {
   if (ended_) return;
+  if (!Service::is_prepare_thread())
+    return service_.leave(shared_from_this(), [](const CallPtr& call) { call->end_events(); });
   track_->end(Outcome::done);
   exchange_->send("data: [DONE]\n\n");
   exchange_->end();

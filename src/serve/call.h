@@ -1,7 +1,9 @@
-// A request on its way through the server, from its arrival to its end. Everything here is called on the prepare
-// thread, so that a call needs no lock.
+// A request on its way through the server, from its arrival to its end. It belongs to the prepare thread, so that it
+// needs no lock. A part of a call that reads or writes a long text runs on a text thread (Service::run_long). What it
+// does to the call there (a reply, an event, the start of work) is done on the prepare thread when the part has ended.
 #pragma once
 
+#include <atomic>
 #include <boost/asio/steady_timer.hpp>
 #include <chrono>
 #include <memory>
@@ -55,7 +57,7 @@ class Call : public std::enable_shared_from_this<Call> {
   // Returns the value of a field of the query; "" if there is none.
   std::string query(std::string_view name) const;
   std::chrono::milliseconds deadline() const { return deadline_; }  // from its arrival
-  bool has_ended() const { return ended_; }
+  bool has_ended() const { return ended_; }                         // any thread
 
   // Runs the handler of the route. An exception is the answer.
   void start();
@@ -109,7 +111,8 @@ class Call : public std::enable_shared_from_this<Call> {
   boost::asio::steady_timer timer_, silence_;
   std::shared_ptr<CallWork> work_;
   RejectReason reason_ = RejectReason::queue;
-  bool ended_ = false, streams_ = false, paused_ = false;
+  std::atomic<bool> ended_ = false;
+  bool streams_ = false, paused_ = false;
 };
 
 using CallPtr = std::shared_ptr<Call>;

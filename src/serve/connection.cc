@@ -33,16 +33,20 @@ void Connection::drain() {
 }
 
 void Connection::send(std::string bytes, bool last, bool broken) {
-  SendBatch::post(stream_->executor(), [self = shared_from_this(), bytes = std::move(bytes), last, broken](bool lost) {
+  const auto sent = std::make_shared<std::string>(std::move(bytes));
+  SendBatch::post(stream_->executor(), [self = shared_from_this(), sent, last, broken](bool lost) {
     if (lost)
       self->lost_ = true;
-    else if (self->lost_ || !has_memory_for([&] { self->take(bytes, last, broken); }))
+    else if (self->lost_ || !has_memory_for([&] { self->take(std::move(*sent), last, broken); }))
       self->close();
   });
 }
 
-void Connection::take(const std::string& bytes, bool last, bool broken) {
-  answer_ += bytes;
+void Connection::take(std::string bytes, bool last, bool broken) {
+  if (answer_.empty())
+    answer_ = std::move(bytes);
+  else
+    answer_ += bytes;
   answered_ |= last;
   broken_ |= broken;
   stream_->wake();

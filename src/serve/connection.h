@@ -23,6 +23,7 @@ class Connection : public ReplySink, public std::enable_shared_from_this<Connect
   // Serves the connection until it ends. Everything below is called on the I/O thread, except send.
   boost::asio::awaitable<void> serve();
   void close() { stream_->close(); }
+  const std::string& client() const { return client_; }  // its address
   // Ends the connection after the answer that is being made; at once if there is none.
   void drain();
 
@@ -35,7 +36,7 @@ class Connection : public ReplySink, public std::enable_shared_from_this<Connect
   boost::asio::awaitable<bool> fill(RequestReader& reader, bool head_only);  // returns false if the client left
   boost::asio::awaitable<bool> answer_one(RequestReader& reader, Grant grant);
   boost::asio::awaitable<bool> write_answer(Exchange& exchange);
-  void take(const std::string& bytes, bool last, bool broken);  // of the answer
+  void take(std::string bytes, bool last, bool broken);  // of the answer
   void end_exchange(bool client_left);
   ReplyFraming framing(const RequestHead* head) const;
 

@@ -1,6 +1,11 @@
 #include "serve/exchange.h"
 
 namespace qkv {
+namespace {
+
+constexpr size_t kLong = 64 << 10;  // bytes
+
+}  // namespace
 
 void Exchange::put(std::string bytes, bool last, bool broken) {
   unsent_ += bytes.size();
@@ -39,11 +44,14 @@ HttpReply Exchange::with_headers(const HttpReply& reply) const {
   return head;
 }
 
-void Exchange::reply(const HttpReply& reply) {
+void Exchange::reply(HttpReply reply) {
   ReplyFraming framing = framing_;
   framing.length = reply.body.size();
   status_ = reply.status;
-  put(head_text(with_headers(reply), framing) + (has_body() ? reply.body : ""), true);
+  std::string head = head_text(with_headers(reply), framing);
+  if (!has_body() || reply.body.size() < kLong) return put(has_body() ? head + reply.body : head, true);
+  put(std::move(head), false);  // a long body is not copied
+  put(std::move(reply.body), true);
 }
 
 void Exchange::begin(const HttpReply& head) {

@@ -52,7 +52,7 @@ class Exchange {
   size_t sent_bytes() const { return sent_; }  // of the answer, handed over so far
 
   // Answers the request. One thread answers, either by reply or by begin, any number of sends, and end.
-  void reply(const HttpReply& reply);
+  void reply(HttpReply reply);
   void begin(const HttpReply& head);  // its body is ignored
   void send(const std::string& bytes);
   void end();

@@ -9,6 +9,7 @@
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
+#include <map>
 #include <set>
 
 #include "serve/connection.h"
@@ -28,13 +29,17 @@ struct HttpServer::State {
   // A connection that is open, for as long as the coroutine that serves it.
   struct Open {
     Open(State& server, const std::shared_ptr<Connection>& opened) : state(server), connection(opened) {
-      state.connections.insert(connection);
+      size_t& own = state.open_of[connection->client()];
+      state.connections.insert(connection);  // nothing throws from here on
+      own++;
       state.open++;
     }
     ~Open() {
       connection->close();
       state.open--;
       state.connections.erase(connection);
+      const auto own = state.open_of.find(connection->client());
+      if (own != state.open_of.end() && --own->second == 0) state.open_of.erase(own);
     }
     State& state;
     const std::shared_ptr<Connection>& connection;
@@ -51,6 +56,7 @@ struct HttpServer::State {
   void accept_all();
   void unwind();
   asio::awaitable<void> accept(std::shared_ptr<Listener> listener);
+  bool has_room(const std::string& client) const;
   std::shared_ptr<Connection> start(const Listener& listener, Connection::Socket socket);
   void take_queue(Listener& listener);
   asio::awaitable<void> serve(std::shared_ptr<Connection> connection);
@@ -62,6 +68,7 @@ struct HttpServer::State {
   asio::io_context io{1};
   std::vector<std::shared_ptr<Listener>> listeners;
   std::set<std::shared_ptr<Connection>> connections;
+  std::map<std::string, size_t> open_of;  // the connections of each address
   std::atomic<size_t> open = 0, accepted = 0, refused = 0, active = 0;
 };
 
@@ -101,16 +108,22 @@ asio::awaitable<void> HttpServer::State::accept(std::shared_ptr<Listener> listen
   }
 }
 
+bool HttpServer::State::has_room(const std::string& client) const {
+  const auto own = open_of.find(client);
+  return options.client_connections == 0 || own == open_of.end() || own->second < options.client_connections ||
+         handler.is_proxy(client);
+}
+
 // Returns null for a connection that is not served.
 std::shared_ptr<Connection> HttpServer::State::start(const Listener& listener, Connection::Socket socket) try {
   accepted++;
-  if (open >= options.connections) {
+  std::string client = client_name(socket);
+  if (open >= options.connections || !has_room(client)) {
     refused++;
     return nullptr;
   }
   boost::system::error_code ignored;
   socket.set_option(asio::ip::tcp::no_delay(true), ignored);  // a socket with a path has no such option
-  std::string client = client_name(socket);
   const TlsContext* encrypts = listener.is_local() ? nullptr : tls.get();
   auto connection =
       std::make_shared<Connection>(std::move(socket), encrypts, std::move(client), options, handler, active);

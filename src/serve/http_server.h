@@ -17,6 +17,7 @@ struct HttpOptions {
 
   HttpLimits limits = {};
   size_t connections = 1024;       // more are closed at once
+  size_t client_connections = 0;   // of one address, unless HttpHandler::is_proxy; 0 is no limit
   size_t read_ahead = 16 << 10;    // bytes of the next requests
   size_t most_drained = 64 << 10;  // bytes of a body that nobody wants
   Time header_timeout{10'000}, body_timeout{30'000}, idle_timeout{75'000};
@@ -50,6 +51,8 @@ class HttpHandler {
   virtual void ended(const Exchange&) {}
   // Called when a client that has sent something has failed to agree on TLS. client: its address.
   virtual void handshake_failed(const std::string& /*client*/) {}
+  // Whether many clients may have the same address: "unix", or that of a proxy.
+  virtual bool is_proxy(const std::string& address) const { return address == "unix"; }
   // Whether connections stay open after an answer.
   virtual bool keeps_alive() const { return true; }
 };

@@ -54,16 +54,18 @@ void TranslatedFiles::drop_old(Time now, size_t room) {
 }
 
 std::string TranslatedFiles::add(std::string name, std::string bytes, Time now) {
+  const std::lock_guard lock(mutex_);
   drop_old(now, bytes.size());
   size_ += bytes.size();
   files_.push_back({random_id(), std::move(name), std::move(bytes), now + kKept});
   return files_.back().id;
 }
 
-const TranslatedFiles::File* TranslatedFiles::find(const std::string& id, Time now) {
+std::optional<TranslatedFiles::File> TranslatedFiles::find(const std::string& id, Time now) {
+  const std::lock_guard lock(mutex_);
   drop_old(now, 0);
   const auto file = std::find_if(files_.begin(), files_.end(), [&](const File& f) { return f.id == id; });
-  return file == files_.end() ? nullptr : &*file;
+  return file == files_.end() ? std::nullopt : std::optional(*file);
 }
 
 void answer_suggest(const CallPtr& call) {
@@ -103,7 +105,7 @@ void answer_translate_file(const CallPtr& call) {
 }
 
 void answer_download(const CallPtr& call) {
-  const auto* file = call->service().files().find(call->path_parts().front(), Call::Clock::now());
+  const auto file = call->service().files().find(call->path_parts().front(), Call::Clock::now());
   if (!file) throw HttpError(404, "Invalid filename");
   call->reply({200,
                "application/octet-stream",

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <list>
+#include <mutex>
 #include <optional>
 #include <string>
 
@@ -10,7 +11,8 @@
 
 namespace qkv {
 
-// Translated files in memory until they are fetched: for ten minutes, and 64 MiB in all. Used by one thread.
+// Translated files in memory until they are fetched: for ten minutes, and 64 MiB in all.
+// Thread-safe.
 class TranslatedFiles {
  public:
   using Time = std::chrono::steady_clock::time_point;
@@ -24,12 +26,13 @@ class TranslatedFiles {
 
   // Returns the file's id, 128 random bits in hexadecimal. The oldest files give way to it.
   std::string add(std::string name, std::string bytes, Time now);
-  // Returns a file; null if it is not there (any more).
-  const File* find(const std::string& id, Time now);
+  // Returns a file; nothing if it is not there (any more).
+  std::optional<File> find(const std::string& id, Time now);
 
  private:
   void drop_old(Time now, size_t room);
 
+  std::mutex mutex_;       // of the following
   std::list<File> files_;  // the oldest first
   size_t size_ = 0;
 };

@@ -87,10 +87,8 @@ ModelQueue::Place ModelQueue::Place::split(int64_t cost) {
 
 void ModelQueue::Place::start() {
   if (!queue_ || std::exchange(started_, true)) return;
-  queue_->waiting_ -= texts_;
-  queue_->waiting_cost_ -= cost_;
+  queue_->add_waiting(client_, -texts_, -cost_);
   queue_->running_ += texts_;
-  queue_->metrics_.add_waiting(-texts_, -cost_);
   queue_->metrics_.add_running(texts_);
   queue_->metrics_.observe_queue(std::chrono::duration<double>(std::chrono::steady_clock::now() - entered_).count());
 }
@@ -110,45 +108,80 @@ void ModelQueue::Place::leave() {
     queue->running_ -= texts_;
     queue->metrics_.add_running(-texts_);
   } else {
-    queue->waiting_ -= texts_;
-    queue->waiting_cost_ -= cost_;
-    queue->metrics_.add_waiting(-texts_, -cost_);
+    queue->add_waiting(client_, -texts_, -cost_);
   }
 }
 
-Milliseconds ModelQueue::expected_wait() const {
-  const double rate = rate_.per_second(std::chrono::steady_clock::now());
-  return Milliseconds(rate > 0 ? static_cast<int64_t>(1000 * static_cast<double>(waiting_cost_) / rate) : 0);
+ModelQueue::Waiting ModelQueue::waiting_of(const std::string& client, size_t& clients) const {
+  const std::lock_guard lock(mutex_);
+  const auto place = clients_waiting_.find(client);
+  clients = clients_waiting_.size();
+  return place == clients_waiting_.end() ? Waiting() : place->second;
 }
 
-void ModelQueue::refuse(const char* code, const std::string& message) const {
+void ModelQueue::add_waiting(const std::string& client, int64_t texts, int64_t cost) {
+  {
+    const std::lock_guard lock(mutex_);
+    const auto place = clients_waiting_.try_emplace(client).first;
+    place->second.texts += texts;
+    place->second.cost += cost;
+    if (place->second.texts == 0) clients_waiting_.erase(place);
+  }
+  waiting_ += texts;
+  waiting_cost_ += cost;
+  metrics_.add_waiting(texts, cost);
+}
+
+Milliseconds ModelQueue::time_of(int64_t cost) const {
+  const double rate = rate_.per_second(std::chrono::steady_clock::now());
+  return Milliseconds(rate > 0 ? static_cast<int64_t>(1000 * static_cast<double>(cost) / rate) : 0);
+}
+
+void ModelQueue::refuse(const char* code, int64_t cost, const std::string& message) const {
   throw HttpError(429, fmt::format("model {}: {}", model_, message), code,
-                  std::clamp(expected_wait(), Milliseconds(1000), Milliseconds(30000)));
+                  std::clamp(time_of(cost), Milliseconds(1000), Milliseconds(30000)));
 }
 
 void ModelQueue::check_room(const std::string& client, int64_t texts, int64_t cost, Milliseconds deadline) const {
-  // An idle model takes any request that the other limits allow.
-  if (waiting_ > 0 && waiting_ + texts > limits_.items)
-    refuse("queue_full", fmt::format("{} requests wait already", waiting_.load()));
-  if (waiting_ > 0 && waiting_cost_ + cost > limits_.tokens)
-    refuse("too_many_tokens", fmt::format("{} tokens wait already", waiting_cost_.load()));
-  if (const Milliseconds wait = expected_wait(); wait > deadline)
-    refuse("expected_wait", fmt::format("requests wait for about {} s", wait.count() / 1000));
-  if (!clients_.has_room(client, texts)) refuse("client_limit", "this client has too many requests");
+  if (cost > limits_.tokens)
+    throw HttpError(400,
+                    fmt::format("model {}: the request needs {} tokens, with those that may be generated, more than {} "
+                                "(queue_tokens)",
+                                model_, cost, limits_.tokens),
+                    "too_many_tokens");
+  size_t clients = 0;
+  const Waiting own = waiting_of(client, clients);
+  // Clients take turns: before a text of this one, each of the others starts as much as this one has waiting.
+  const int64_t ahead = std::min(waiting_cost_.load(), own.cost * static_cast<int64_t>(clients));
+  if (own.texts > 0 && own.texts + texts > limits_.items)
+    refuse("queue_full", ahead, fmt::format("{} requests of this client wait already", own.texts));
+  if (own.cost + cost > limits_.tokens)
+    refuse("too_many_tokens", ahead, fmt::format("{} tokens of this client wait already", own.cost));
+  if (waiting_ > 0 && waiting_ + texts > QueueLimits::kClients * limits_.items)
+    refuse("queue_full", ahead, fmt::format("{} requests wait already", waiting_.load()));
+  if (waiting_cost_ + cost > QueueLimits::kClients * limits_.tokens)
+    refuse("too_many_tokens", ahead, fmt::format("{} tokens wait already", waiting_cost_.load()));
+  if (const Milliseconds wait = time_of(ahead); wait > deadline)
+    refuse("expected_wait", ahead, fmt::format("requests wait for about {} s", wait.count() / 1000));
+  if (!clients_.has_room(client, texts)) refuse("client_limit", ahead, "this client has too many requests");
 }
 
 ModelQueue::Place ModelQueue::enter(const std::string& client, int64_t texts, int64_t cost, Milliseconds deadline) {
   check_room(client, texts, cost, deadline);
   Place place;
   place.client_ = client;
-  clients_.add(client, texts);  // nothing throws from here on
+  clients_.add(client, texts);
   place.queue_ = this;
   place.texts_ = texts;
   place.cost_ = cost;
   place.entered_ = std::chrono::steady_clock::now();
-  waiting_ += texts;
-  waiting_cost_ += cost;
-  metrics_.add_waiting(texts, cost);
+  try {
+    add_waiting(client, texts, cost);
+  } catch (...) {
+    place.queue_ = nullptr;
+    clients_.remove(client, texts);
+    throw;
+  }
   return place;
 }
 

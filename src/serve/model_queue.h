@@ -60,10 +60,13 @@ class RecentRate {
   Time ended_;  // of the last work
 };
 
-// Limits on what may wait for a model.
+// Limits on what a client may have waiting for a model. All clients together may have kClients times as much, so that
+// one that has all of its own keeps nobody from waiting.
 struct QueueLimits {
-  int64_t items = 256;     // texts
-  int64_t tokens = 65536;  // their cost
+  static constexpr int64_t kClients = 4;
+
+  int64_t items = 256;      // texts
+  int64_t tokens = 131072;  // their cost
 };
 
 class ModelQueue {
@@ -97,7 +100,7 @@ class ModelQueue {
       : model_(std::move(model)), limits_(limits), clients_(clients), metrics_(metrics) {}
 
   // Returns a place for texts with this cost in all. An array of n texts costs what n requests cost. Throws HttpError
-  // 429 if they would not fit, or would probably wait longer than the deadline.
+  // 429 if they would not fit, or would probably wait longer than the deadline, and 400 if they could never fit.
   Place enter(const std::string& client, int64_t texts, int64_t cost, std::chrono::milliseconds deadline);
 
   // Any thread: throws what enter would throw now.
@@ -109,14 +112,23 @@ class ModelQueue {
   int64_t waiting_cost() const { return waiting_cost_; }
 
  private:
-  std::chrono::milliseconds expected_wait() const;
-  [[noreturn]] void refuse(const char* code, const std::string& message) const;
+  // The texts of a client that wait.
+  struct Waiting {
+    int64_t texts = 0, cost = 0;
+  };
+
+  Waiting waiting_of(const std::string& client, size_t& clients) const;
+  void add_waiting(const std::string& client, int64_t texts, int64_t cost);  // negative numbers remove
+  std::chrono::milliseconds time_of(int64_t cost) const;
+  [[noreturn]] void refuse(const char* code, int64_t cost, const std::string& message) const;
 
   const std::string model_;
   const QueueLimits limits_;
   ClientCounts& clients_;
   ModelMetrics& metrics_;
   std::atomic<int64_t> waiting_ = 0, running_ = 0, waiting_cost_ = 0;
+  mutable std::mutex mutex_;  // of the clients that have texts waiting
+  std::map<std::string, Waiting> clients_waiting_;
   mutable RecentRate rate_;
 };
 

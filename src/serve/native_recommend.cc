@@ -1,4 +1,5 @@
 // POST /v1/recommend, the JSON lines of `qkv recommend`, and GET /v1/items, which finds items by their titles.
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "core/json.h"
@@ -20,6 +21,12 @@ struct RecommendCall {
   std::vector<std::string> errors;  // of each line; "" for one that is answered
 };
 
+// Returns the items that a request may have as an answer, and the events that explain each.
+int64_t most_items(const RecommendLine& line, int64_t longest) {
+  const RecommendOptions options = line.options ? *line.options : RecommendOptions();
+  return options.top * (options.explain ? 1 + std::min(longest, std::ssize(line.history)) : 1);
+}
+
 RecommendLine read_line(const ServedModel& model, const nlohmann::json& object, const ServerOptions& limits,
                         std::string& id) {
   RecommendLine line = read_recommend_request(object, nullptr, *model.recommender, *model.titles, id);
@@ -34,6 +41,7 @@ std::shared_ptr<RecommendCall> read_recommend_request(Call& call) {
   request->is_list = body.is_array();
   if (!request->is_list) body = nlohmann::json::array({std::move(body)});
   const ServerOptions& limits = call.service().options();
+  int64_t items = 0;
   if (std::ssize(body) > limits.max_texts)
     refuse(400, "body: must have at most {} requests (has {})", limits.max_texts, body.size());
   for (nlohmann::json& object : body) {
@@ -49,10 +57,15 @@ std::shared_ptr<RecommendCall> read_recommend_request(Call& call) {
     request->errors.emplace_back();
     try {
       request->lines.back() = read_line(*chosen, object, limits, id);
+      items += most_items(request->lines.back(), chosen->max_length());
     } catch (const Error& error) {
       if (!request->is_list) throw;
       request->errors.back() = error_to_json(error.what(), id);
     }
+    Service::check_wanted();
+    if (items > kMostItems)
+      refuse_field("top", "must be at most {} items in all requests, with the events that explain them (are {})",
+                   kMostItems, items);
   }
   return request;
 }

@@ -1,6 +1,7 @@
 // The table of the native routes, /v1/attend and /v1/info.
 #include "serve/native_routes.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "core/fields.h"
@@ -13,7 +14,28 @@
 namespace qkv {
 namespace {
 
-constexpr int64_t kMostWeights = 2'097'152;  // of an answer of /v1/attend
+// Throws HttpError 400 for more weights than an answer may have.
+void check_weights(double weights) {
+  if (weights > static_cast<double>(kMostWeights))
+    refuse_field("text", "would need {:.0f} weights, more than {}", weights, kMostWeights);
+}
+
+// Refuses a text whose weights are too many, whatever the model generates, and returns their number without what it
+// generates. A text that is too long for the model has an error of its own.
+int64_t check_text_weights(const ServedModel& model, const std::string& text, const std::string& target, int64_t more) {
+  const auto count = [&](const std::string& of) {
+    return static_cast<double>(model.translator ? std::ssize(model.translator->tokenize(of))
+                                                : std::ssize(model.generator->encode(of)));
+  };
+  const ModelConfig& config = model.info.model;
+  const double S = model.translator ? count(text) : 0, T = model.translator ? count(target) : count(text) + more;
+  if (std::max(S, T) > static_cast<double>(config.max_length)) return 0;
+  const auto encoders = static_cast<double>(config.encoder_layers),
+             decoders = static_cast<double>(config.decoder_layers);
+  const double weights = static_cast<double>(config.attention.heads) * (encoders * S * S + decoders * T * (T + S));
+  check_weights(weights);
+  return static_cast<int64_t>(weights);
+}
 
 int64_t weights_of(const AttentionMap& map) {
   int64_t count = 0;
@@ -55,17 +77,20 @@ void answer_attend(const CallPtr& call) {
     refuse_field("generate", "is for language models; {} is a translator", model->name);
   if (model->generator && !(target + from + to).empty())
     refuse_field("target", "is for translators; {} is a language model", model->name);
-  compute(
-      call, model, std::ssize(text) / 4 + std::ssize(target) / 4 + more + 1,
-      [=] {
-        AttentionMap map = model->translator ? model->translator->attend(text, target, from, to)
-                                             : model->generator->attend(text, more);
-        if (words) map = merge_words(map);
-        if (const int64_t weights = weights_of(map); weights > kMostWeights)
-          refuse_field("text", "would need {} weights, more than {}", weights, kMostWeights);
-        return attention_to_json(map);
-      },
-      [call](std::string&& json) { call->reply_json(std::move(json)); });
+  const int64_t bytes = kWeightBytes * check_text_weights(*model, text, target, more);
+  call->service().leave(
+      call, [bytes](const CallPtr& started) { started->service().hold_answer(started->track(), bytes, 429); });
+  const auto map = std::make_shared<AttentionMap>();
+  const auto attend = [=] {
+    *map = model->translator ? model->translator->attend(text, target, from, to) : model->generator->attend(text, more);
+    if (words) *map = merge_words(*map);
+    check_weights(static_cast<double>(weights_of(*map)));
+    return std::string();
+  };
+  compute(call, model, std::ssize(text) / 4 + std::ssize(target) / 4 + more + 1, attend, [call, map](std::string&&) {
+    const auto size = static_cast<size_t>(kWeightBytes * weights_of(*map));
+    call->service().run(call, size, [map](const CallPtr& to) { to->reply_json(attention_to_json(*map)); });
+  });
   call->track().add_texts(1);
 }
 

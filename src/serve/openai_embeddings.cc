@@ -49,16 +49,6 @@ EmbeddingInput input_of(RequestObject& object, const ServedModel& model, const S
   return input;
 }
 
-// Returns the tokens that the model reads.
-int64_t tokens_of(const EmbeddingInput& input, const Embedder& embedder, const EmbedOptions& options) {
-  int64_t tokens = 0;
-  if (!input.texts.empty())
-    for (const int64_t count : embedder.count_tokens(input.texts, options))
-      tokens += std::min(count, embedder.max_length());
-  for (const std::vector<int32_t>& ids : input.tokens) tokens += std::min(std::ssize(ids), embedder.max_length());
-  return tokens;
-}
-
 // Keeps the first numbers of a vector, and gives it the length 1 again.
 std::vector<float> shortened(std::span<const float> vector, size_t width) {
   std::vector<float> cut(vector.begin(), vector.begin() + static_cast<std::ptrdiff_t>(width));
@@ -83,7 +73,11 @@ void answer_embeddings(const CallPtr& call) {
   const auto width = to_size(object.integer("dimensions", full, between(1, static_cast<double>(full))));
   EmbedOptions options;
   if (object.has("prompt_name")) options.prompt_name = object.text("prompt_name");
-  const int64_t tokens = tokens_of(input, *model->embedder, options);
+  std::vector<int64_t> counts = count_tokens(call, model, input.texts, options);
+  int64_t tokens = 0;
+  for (const int64_t count : counts) tokens += std::min(count, model->embedder->max_length());
+  for (const std::vector<int32_t>& ids : input.tokens)
+    tokens += std::min(std::ssize(ids), model->embedder->max_length());
   const auto answer = [call, model, format, tokens, width](const Embeddings& found) {
     std::string data;
     const auto row = static_cast<size_t>(found.width);
@@ -98,9 +92,9 @@ void answer_embeddings(const CallPtr& call) {
                     data, json_string(model->name), tokens, tokens));
   };
   if (input.tokens.empty())
-    embed(call, model, std::move(input.texts), options, tokens, answer);
+    embed(call, model, std::move(input.texts), options, std::move(counts), answer);
   else
-    embed(call, model, std::move(input.tokens), options, tokens, answer);
+    embed(call, model, std::move(input.tokens), options, answer);
 }
 
 }  // namespace qkv

@@ -245,6 +245,12 @@ void check_openai_request(const OpenAiRequest& request, const ServerOptions& lim
   if (std::ssize(request.prompts) * request.choices > limits.max_texts)
     refuse_field("n", "and the prompts must be at most {} texts (are {})", limits.max_texts,
                  std::ssize(request.prompts) * request.choices);
+  int64_t logprobs = 0;
+  for (const std::vector<int32_t>& prompt : request.prompts)
+    logprobs += request.choices * (options.max_tokens + std::ssize(prompt)) * (1 + options.alternatives);
+  if (request.logprobs && logprobs > kMostLogprobs)
+    refuse_field("logprobs", "with the tokens of all choices must be at most {} log-probabilities (are {})",
+                 kMostLogprobs, logprobs);
   const int64_t longest = request.model->max_length();
   for (const std::vector<int32_t>& prompt : request.prompts) {
     if (options.slide || std::ssize(prompt) + options.max_tokens <= longest) continue;

@@ -14,6 +14,7 @@ void check_texts(const ServerOptions& options, std::string_view name, const std:
   if (std::ssize(texts) * times > options.max_texts)
     refuse_field(name, "must have at most {} texts (has {})", options.max_texts, std::ssize(texts) * times);
   for (const std::string& text : texts) {
+    Service::check_wanted();
     const auto characters = count_characters(text);
     if (characters > options.max_text)
       refuse_field(name, "must have at most {} characters (has {})", options.max_text, characters);
@@ -41,7 +42,7 @@ int64_t query_number(std::string_view name, const std::string& text, int64_t lea
 }
 
 uint64_t draw_seed() {
-  static std::random_device random;  // of the prepare thread
+  static thread_local std::random_device random;
   return ((uint64_t{random()} << 32) | random()) >> 11;
 }
 

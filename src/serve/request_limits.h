@@ -11,6 +11,11 @@
 
 namespace qkv {
 
+inline constexpr int64_t kMostWeights = 2'097'152;   // attention weights of an answer
+inline constexpr int64_t kWeightBytes = 24;          // of JSON, at most about
+inline constexpr int64_t kMostItems = 262'144;       // items of an answer, with the events that explain them
+inline constexpr int64_t kMostLogprobs = 1'048'576;  // tokens and alternatives of an answer with log-probabilities
+
 // Throw HttpError 400 for more texts than max_texts (each counted `times`), or a text of more than max_text characters.
 void check_texts(const ServerOptions& options, std::string_view name, const std::vector<std::string>& texts,
                  int64_t times = 1);

@@ -2,13 +2,13 @@
 // fills it in, and the I/O thread writes it when the answer has been sent or the client has left.
 #pragma once
 
-#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <mutex>
 #include <optional>
 #include <string>
 
+#include "serve/client_shares.h"
 #include "serve/model_metrics.h"
 #include "serve/request_log.h"
 #include "serve/route.h"
@@ -21,7 +21,8 @@ class RequestTrack {
 
   RequestTrack() = default;
   ~RequestTrack() {
-    if (body_bytes) *body_bytes -= held;
+    if (bodies) bodies->give_back(body_client, body_held);
+    if (answers) answers->give_back(answer_client, answer_held);
   }
   RequestTrack(const RequestTrack&) = delete;
   RequestTrack& operator=(const RequestTrack&) = delete;
@@ -30,8 +31,13 @@ class RequestTrack {
   std::string client;    // the name of its key, or its address
   bool has_key = false;  // the head has a key
   RouteMatch match;
-  std::atomic<int64_t>* body_bytes = nullptr;  // what counts bodies, and the bytes that this request holds of it
-  int64_t held = 0;
+  // The bytes that the request holds: of bodies, and of answers that clients have not read. null: none.
+  ClientShares* bodies = nullptr;
+  std::string body_client;  // at its arrival
+  int64_t body_held = 0;
+  ClientShares* answers = nullptr;
+  std::string answer_client;
+  int64_t answer_held = 0;
 
   // Changes the record under its lock.
   template <class Change>

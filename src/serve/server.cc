@@ -15,6 +15,7 @@ HttpOptions http_options(const ServerOptions& o) {
   const auto time = [](double seconds) { return HttpOptions::Time(static_cast<int64_t>(1000 * seconds)); };
   HttpOptions http;
   http.connections = static_cast<size_t>(o.max_connections);
+  http.client_connections = http.connections - http.connections / 4;
   http.header_timeout = time(o.header_timeout);
   http.body_timeout = time(o.body_timeout);
   http.idle_timeout = time(o.idle_timeout);

@@ -31,6 +31,11 @@ std::vector<MetricsModel> metrics_models(const std::vector<ServedRun>& runs) {
   return models;
 }
 
+constexpr int kTextThreads = 2;
+constexpr size_t kShort = 512;          // bytes of a text that the prepare thread reads or writes itself
+constexpr int64_t kAnswersPerBody = 4;  // bytes of unread answers, for each of the bodies
+constexpr int64_t three_quarters(int64_t bytes) { return bytes - bytes / 4; }
+
 constexpr int kWorkers = 4;  // at most, unless another number is given: each has its part of the cache
 
 int threads_of(const ServerOptions& options) {
@@ -53,6 +58,8 @@ Service::Service(const ServerOptions& options)
       metrics_(route_names(), metrics_models(runs_), options.cache),
       log_(options.log, STDERR_FILENO),
       proxies_(options.trust_proxy),
+      bodies_(options.bodies, three_quarters(options.bodies)),
+      answers_(kAnswersPerBody * options.bodies, options.bodies),
       share_(threads_of(options)) {
   if (!options.api_keys.empty()) keys_.emplace(options.api_keys);
   if (!options.suggestions.empty()) {
@@ -61,14 +68,17 @@ Service::Service(const ServerOptions& options)
   }
   const int workers = options.workers > 0 ? static_cast<int>(options.workers) : std::min(threads_of(options), kWorkers);
   for (int i = 0; i < workers; i++) compute_.push_back(std::make_unique<ComputeThread>(share_));
+  texts_.emplace(kTextThreads);
   thread_ = start_thread("server", [this] {
     set_threads(1);
+    is_prepare_thread_ = true;
     while (!has_memory_for([&] { prepare_.run(); })) {
     }
   });
 }
 
 Service::~Service() {
+  texts_.reset();
   guard_.reset();
   prepare_.stop();
   thread_.join();
@@ -133,7 +143,10 @@ void Service::load() {
   const auto published = std::make_shared<std::promise<void>>();
   std::future<void> done = published->get_future();
   post([this, published, models = std::move(models), events = std::move(events)] {
-    models_ = models;
+    {
+      const std::lock_guard lock(models_mutex_);
+      models_ = models;
+    }
     sole_models_.set(models_);
     events_ = events;
     loading_ = false;
@@ -164,7 +177,10 @@ std::vector<std::string> Service::reload() {
 
 void Service::replace(size_t number, const ModelPtr& model) {
   metrics_.read_model_from(number, model->cache_sources());
-  retired_.push_back(std::exchange(models_[number], model));
+  {
+    const std::lock_guard lock(models_mutex_);
+    retired_.push_back(std::exchange(models_[number], model));
+  }
   sole_models_.set(models_);
   drop_retired();
 }
@@ -216,6 +232,62 @@ bool Service::is_stuck() const {
 }
 
 // ---- Calls
+
+namespace {
+
+// What a text thread works on.
+struct TextPart {
+  const Call& call;
+  std::vector<Service::Part> left = {};  // for the prepare thread
+
+  static inline thread_local TextPart* current = nullptr;
+};
+
+struct Unwanted {};  // the call has ended
+
+}  // namespace
+
+void Service::check_wanted() {
+  if (TextPart::current && TextPart::current->call.has_ended()) throw Unwanted();
+}
+
+void Service::run(const CallPtr& call, size_t bytes, Part function) {
+  const size_t most = std::max(bytes, call->body().size());  // an answer may repeat what was asked
+  if (most <= kShort || !is_prepare_thread()) return function(call);
+  run_long(call, most, std::move(function));
+}
+
+void Service::leave(const CallPtr& call, Part function) {
+  if (is_prepare_thread()) return function(call);
+  if (TextPart* part = TextPart::current; part && &part->call == call.get())
+    part->left.push_back(std::move(function));
+  else
+    post_to(call, std::move(function));
+}
+
+void Service::run_long(const CallPtr& call, size_t bytes, Part function) {
+  texts_->push(call->client(), static_cast<int64_t>(bytes), [this, weak = std::weak_ptr(call), function] {
+    const CallPtr alive = weak.lock();
+    if (!alive || alive->has_ended()) return;
+    TextPart part{*alive};
+    TextPart::current = &part;
+    std::exception_ptr error;
+    try {
+      function(alive);
+    } catch (const Unwanted&) {
+    } catch (...) {
+      error = std::current_exception();
+    }
+    TextPart::current = nullptr;
+    const bool is_posted = has_memory_for([&] {
+      post_to(weak, [left = std::move(part.left), error](const CallPtr& next) {
+        for (const Part& action : left) action(next);
+        if (error) std::rethrow_exception(error);
+      });
+    });
+    if (!is_posted) alive->abandon();
+  });
+}
 
 void Service::add_call(const CallPtr& call) { calls_.emplace(call.get(), call); }
 void Service::remove_call(Call& call) { calls_.erase(&call); }

@@ -1,25 +1,29 @@
 // The service behind the HTTP server: decides which requests it takes, hands them to models, and answers.
 //
-// Threads: the I/O thread calls the functions of HttpHandler. The prepare thread runs everything of a call: it reads
-// JSON, converts text to tokens, and formats results. Compute threads step the models. Functions that other threads
-// may call say so.
+// Threads: the I/O thread calls the functions of HttpHandler. The prepare thread runs everything of a call that takes
+// little time. What takes time in proportion to a long text runs on text threads: reading JSON, converting text to
+// tokens, formatting results. Compute threads step the models. Functions that other threads may call say so.
 #pragma once
 
 #include <atomic>
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
+#include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "serve/api_keys.h"
 #include "serve/append_file.h"
 #include "serve/call.h"
+#include "serve/client_shares.h"
 #include "serve/event_store.h"
 #include "serve/has_memory.h"
 #include "serve/http_server.h"
@@ -29,6 +33,7 @@
 #include "serve/request_log.h"
 #include "serve/served_model.h"
 #include "serve/sole_models.h"
+#include "serve/text_threads.h"
 #include "serve/trusted_proxies.h"
 
 namespace qkv {
@@ -45,6 +50,7 @@ class Service : public HttpHandler {
   HttpReply refusal(const Refusal& refused) override;
   void ended(const Exchange& exchange) override;
   void handshake_failed(const std::string& peer) override;
+  bool is_proxy(const std::string& address) const override { return address == "unix" || proxies_.trusts(address); }
   bool keeps_alive() const override { return !draining_; }
 
   // Before the first request: the addresses that the server listens on, whose names are allowed as hosts.
@@ -88,17 +94,33 @@ class Service : public HttpHandler {
     if (!has_memory_for([&] { post([next]() mutable { next(false); }); })) next(true);
   }
 
-  // Prepare thread.
+  // Calls a function of a call whose time grows with these bytes: at once if they are few, otherwise on a text thread.
+  // There it may read the call and the service, and do what a call does by itself; all else it leaves to the prepare
+  // thread. An exception is the answer.
+  using Part = std::function<void(const CallPtr&)>;
+  void run(const CallPtr& call, size_t bytes, Part function);
+  // Prepare thread, or another one that a part of the call runs on: calls a function on the prepare thread, once that
+  // part has ended.
+  void leave(const CallPtr& call, Part function);
+  // Whether this is the prepare thread of a service.
+  static bool is_prepare_thread() { return is_prepare_thread_; }
+  // Text thread: throws an exception, which nobody sees, if the call that this thread works for has ended.
+  static void check_wanted();
+
+  // Prepare thread and text threads.
   const ServerOptions& options() const { return options_; }
   boost::asio::io_context& prepare_context() { return prepare_; }
   bool needs_keys() const { return keys_.has_value(); }
   std::optional<std::string> name_of_key(std::string_view key) const;
-  const std::vector<ModelPtr>& models() const { return models_; }
+  std::vector<ModelPtr> models() const {
+    const std::lock_guard lock(models_mutex_);
+    return models_;
+  }
   // Returns the model of this name that `serves`, or the only one if the name is empty. Throws HttpError 404.
   template <class Serves>
   ModelPtr find_model(const std::string& name, std::string_view kind, Serves&& serves) const {
     std::vector<ModelPtr> found;
-    for (const ModelPtr& model : models_)
+    for (const ModelPtr& model : models())
       if (serves(*model) && (name.empty() || model->name == name)) found.push_back(model);
     return only_model(found, name, kind);
   }
@@ -115,6 +137,10 @@ class Service : public HttpHandler {
   AppendFile* suggestions() { return suggestions_ ? &*suggestions_ : nullptr; }
   TranslatedFiles& files() { return files_; }
 
+  // Prepare thread: counts the bytes of an answer, those it may have or those it has, as unread until the request has
+  // ended. Throws HttpError with this status if clients have too many.
+  void hold_answer(RequestTrack& track, int64_t bytes, int status);
+
   void add_call(const CallPtr& call);
   void remove_call(Call& call);
 
@@ -124,6 +150,8 @@ class Service : public HttpHandler {
   void check_key(const RequestHead& head, const Route& route, RequestTrack& track) const;
   void check_room(const RequestHead& head, const Route& route, const RequestTrack& track) const;
   void grant_body(const RequestHead& head, RequestTrack& track);
+  void check_answers(const RequestTrack& track) const;
+  void run_long(const CallPtr& call, size_t bytes, Part function);
   ModelPtr find_model(const std::string& name, std::string_view kind, ModelUse use) const;
   ModelPtr load_run(size_t number);
   std::vector<ComputeThread*> workers_of(size_t number, const ServedModel& model) const;
@@ -141,19 +169,24 @@ class Service : public HttpHandler {
   std::optional<OriginPolicy> origins_;
   const TrustedProxies proxies_;
   std::atomic<bool> loading_ = true, draining_ = false, ending_ = false;
-  std::atomic<int64_t> body_bytes_ = 0;  // of bodies that are being read or wait
+  ClientShares bodies_;   // bytes of bodies that are being read or wait
+  ClientShares answers_;  // bytes of answers that clients have not read
   ThreadShare share_;
   std::vector<std::unique_ptr<ComputeThread>> compute_;
-  std::vector<ModelPtr> models_, retired_;  // retired: replaced, and used by calls that have not ended
+  mutable std::mutex models_mutex_;
+  std::vector<ModelPtr> models_;   // under the mutex
+  std::vector<ModelPtr> retired_;  // replaced, and used by calls that have not ended
   SoleModels sole_models_;
   boost::asio::io_context prepare_{1};
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> guard_{prepare_.get_executor()};
   boost::asio::steady_timer cleaning_{prepare_};
   std::map<const Call*, CallPtr> calls_;
+  static inline thread_local bool is_prepare_thread_ = false;
   std::thread thread_;
   TranslatedFiles files_;
   std::optional<AppendFile> suggestions_;
-  std::shared_ptr<EventStore> events_;  // ends first: the thread of its file posts to this service
+  std::shared_ptr<EventStore> events_;  // ends early: the thread of its file posts to this service
+  std::optional<TextThreads> texts_;    // ends first, as calls that run there use all else
 };
 
 }  // namespace qkv

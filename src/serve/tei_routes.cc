@@ -14,13 +14,13 @@ struct EmbedRequest {
   ModelPtr model;
   std::vector<std::string> texts;
   EmbedOptions options;
-  int64_t tokens = 0;  // that the model reads
+  std::vector<int64_t> tokens = {};
 };
 
-EmbedRequest read_embed_request(Call& call) {
-  RequestObject object = RequestObject::parse(call.body());
-  EmbedRequest request{call.service().embedder(object.text("model")), object.texts("inputs").texts, {}};
-  const ServerOptions& limits = call.service().options();
+EmbedRequest read_embed_request(const CallPtr& call) {
+  RequestObject object = RequestObject::parse(call->body());
+  EmbedRequest request{call->service().embedder(object.text("model")), object.texts("inputs").texts, {}};
+  const ServerOptions& limits = call->service().options();
   const std::vector<std::string>& texts = request.texts;
   if (texts.empty()) throw HttpError(400, "`inputs` cannot be empty", "Empty");
   if (std::ssize(texts) > limits.max_inputs)
@@ -30,19 +30,18 @@ EmbedRequest read_embed_request(Call& call) {
   if (object.has("prompt_name")) request.options.prompt_name = object.text("prompt_name");
   const bool truncates = object.flag("truncate", true);
   const int64_t longest = request.model->embedder->max_length();
-  for (const int64_t count : request.model->embedder->count_tokens(texts, request.options)) {
+  request.tokens = count_tokens(call, request.model, texts, request.options);
+  for (const int64_t count : request.tokens)
     if (!truncates && count > longest)
       throw HttpError(422, fmt::format("`inputs` must have less than {} tokens. Given: {}", longest, count),
                       "Validation");
-    request.tokens += std::min(count, longest);
-  }
   return request;
 }
 
 void answer_embed(const CallPtr& call) {
   EmbedRequest request;
   try {
-    request = read_embed_request(*call);
+    request = read_embed_request(call);
   } catch (HttpError& error) {
     if (error.status == 400 && !error.param.empty()) error.status = 422;
     throw;

@@ -3,9 +3,27 @@
 #include <algorithm>
 
 #include "core/to_size.h"
+#include "serve/request_limits.h"
 
 namespace qkv {
 namespace {
+
+constexpr int64_t kTokenBytes = 60;  // of JSON, about
+
+// Return about how many bytes of JSON a result takes.
+size_t bytes_of(const Translation& translation) {
+  int64_t bytes = std::ssize(translation.source) + kTokenBytes * std::ssize(translation.source_tokens);
+  for (const Hypothesis& h : translation.hypotheses) {
+    bytes += std::ssize(h.text) + kTokenBytes * std::ssize(h.tokens);
+    for (const std::vector<float>& row : h.attention) bytes += kWeightBytes * std::ssize(row);
+  }
+  return to_size(bytes);
+}
+size_t bytes_of(const Generation& generation) {
+  int64_t bytes = std::ssize(generation.text);
+  for (const GeneratedToken& token : generation.tokens) bytes += kTokenBytes * (1 + std::ssize(token.alternatives));
+  return to_size(bytes);
+}
 
 // Texts of one call, which owns the work. Result: Translation or Generation. The events of texts in a loop do nothing
 // once the call has ended.
@@ -20,6 +38,7 @@ class TextWork : public CallWork, public std::enable_shared_from_this<TextWork<R
     Call::Clock::time_point last_token = {};
     std::optional<Result> result;
     std::optional<Result> ended = {};  // from the loop; the prepare thread makes it the result
+    bool left = false;                 // the loop has ended it, or it was cancelled
   };
 
   TextWork(const CallPtr& call, ModelPtr model) : call_(call), model_(std::move(model)) {}
@@ -45,7 +64,7 @@ class TextWork : public CallWork, public std::enable_shared_from_this<TextWork<R
   }
   void done(size_t i, Result&& result) {
     texts[i].ended = std::move(result);
-    post(i, [this, i] { end(i, std::move(*texts[i].ended)); });
+    post(i, [this, i] { end(i); });
   }
   void failed(size_t i, const std::exception_ptr& error) {
     post(i, [error] { throw_model_error(error); });
@@ -63,16 +82,16 @@ class TextWork : public CallWork, public std::enable_shared_from_this<TextWork<R
 
   void cancel() override {
     for (Text& text : texts)
-      if (!text.result) leave(text, true);
+      if (!text.left) leave(text, true);
     forget();
   }
   void pause(bool paused) override {
     for (Text& text : texts)
-      if (!text.result) with_loop(*text.lane, [&](auto& loop) { loop.pause(text.id, paused); });
+      if (!text.left) with_loop(*text.lane, [&](auto& loop) { loop.pause(text.id, paused); });
     for (const Text& text : texts) model_->wake(*text.lane);
   }
   bool has_started() const override {
-    return std::ranges::any_of(texts, [](const Text& text) { return text.place.started() || text.result; });
+    return std::ranges::any_of(texts, [](const Text& text) { return text.place.started(); });
   }
 
  private:
@@ -85,6 +104,7 @@ class TextWork : public CallWork, public std::enable_shared_from_this<TextWork<R
   }
 
   void leave(Text& text, bool cancelled) {
+    text.left = true;
     text.lane->load -= text.cost;
     cancelled ? text.place.leave() : text.place.finish();
     // Without memory to cancel it, a text runs to its end unheard.
@@ -105,18 +125,34 @@ class TextWork : public CallWork, public std::enable_shared_from_this<TextWork<R
       call->track().change([&](RequestRecord& record) { record.output_tokens += tokens; });
   }
 
-  void end(size_t i, Result&& result) {
+  // Long results are written on a text thread: first that of a text, at the end all.
+  void end(size_t i) {
     Text& text = texts[i];
-    count_output(result);
-    text.result = std::move(result);
+    count_output(*text.ended);
     leave(text, false);
-    if (on_text) on_text(i, *text.result);
-    if (!std::ranges::all_of(texts, [](const Text& t) { return t.result.has_value(); })) return;
-    std::vector<Result> results;
-    for (Text& t : texts) results.push_back(std::move(*t.result));
-    const auto answer = std::move(on_done);
+    const CallPtr call = call_.lock();
+    if (!on_text || !call) return settle(i);
+    Service& service = call->service();
+    service.run(call, bytes_of(*text.ended),
+                [self = this->shared_from_this(), i, write = on_text, &service](const CallPtr& writing) {
+                  write(i, *self->texts[i].ended);
+                  service.leave(writing, [self, i](const CallPtr&) { self->settle(i); });
+                });
+  }
+
+  void settle(size_t i) {
+    texts[i].result = std::exchange(texts[i].ended, std::nullopt);
+    const CallPtr call = call_.lock();
+    if (!call || !std::ranges::all_of(texts, [](const Text& t) { return t.result.has_value(); })) return;
+    const auto results = std::make_shared<std::vector<Result>>();
+    size_t bytes = 0;
+    for (Text& t : texts) {
+      bytes += bytes_of(*t.result);
+      results->push_back(std::move(*t.result));
+    }
+    const auto answer = std::make_shared<std::function<void(std::vector<Result> &&)>>(std::move(on_done));
     forget();
-    answer(std::move(results));
+    call->service().run(call, bytes, [results, answer](const CallPtr&) { (*answer)(std::move(*results)); });
   }
 
   void forget() { on_text = nullptr, on_done = nullptr; }
@@ -161,7 +197,7 @@ void count_input(Call& call, ServedModel& model, const std::vector<int64_t>& tok
   call.track().add_texts(std::ssize(tokens), all);
 }
 
-// Prepares the texts, takes places for all of them, and adds them to the loops of the model.
+// Takes places for the texts, and adds them to the loops of the model. On the prepare thread.
 template <class Result, class Prepared, class Events>
 void add_texts(const CallPtr& call, const ModelPtr& model, std::vector<Prepared> prepared,
                const std::shared_ptr<TextWork<Result>>& work, Events&& events_of) {
@@ -185,6 +221,40 @@ void add_texts(const CallPtr& call, const ModelPtr& model, std::vector<Prepared>
   for (const auto& text : work->texts) model->wake(*text.lane);
 }
 
+// Prepares texts, of which any number may be too many: refuses them as soon as they are.
+template <class Text, class Prepare>
+auto prepare_all(const CallPtr& call, const ServedModel& model, const std::vector<Text>& texts, Prepare&& prepare) {
+  std::vector<decltype(prepare(texts.front()))> prepared;
+  int64_t cost = 0;
+  for (const Text& text : texts) {
+    Service::check_wanted();
+    prepared.push_back(prepare(text));
+    cost += prepared.back().cost;
+    model.queue.check_room(call->client(), std::ssize(texts), cost, call->deadline());
+  }
+  return prepared;
+}
+
+// Throws HttpError 400 for texts whose translations may have more attention weights than an answer may.
+class AttentionLimit {
+ public:
+  void add(const TranslateOptions& options, const TranslationLoop::Prepared& text) {
+    if (!options.attention) return;
+    weights_ += static_cast<double>(options.n_best) * static_cast<double>(text.source_tokens) *
+                static_cast<double>(text.most_target_tokens);
+    if (weights_ > static_cast<double>(kMostWeights))
+      refuse_field("attention",
+                   "would need up to {:.0f} weights, more than {}: {} source tokens and up to {} target "
+                   "tokens for this text",
+                   weights_, kMostWeights, text.source_tokens, text.most_target_tokens);
+  }
+
+  int64_t bytes() const { return kWeightBytes * static_cast<int64_t>(weights_); }  // of JSON, at most about
+
+ private:
+  double weights_ = 0;
+};
+
 }  // namespace
 
 std::vector<int64_t> translate(const CallPtr& call, const ModelPtr& model, std::vector<TextToTranslate> texts,
@@ -192,27 +262,35 @@ std::vector<int64_t> translate(const CallPtr& call, const ModelPtr& model, std::
   const auto work = std::make_shared<TextWork<Translation>>(call, model);
   work->on_text = std::move(handlers.on_text);
   work->on_done = std::move(handlers.on_done);
-  ModelLane* lane = model->take_lane(0);  // any loop of the model prepares for all of them
-  std::vector<TranslationLoop::Prepared> prepared;
+  const ModelLane* lane = model->take_lane(0);  // any loop of the model prepares for all of them
+  AttentionLimit limit;
   std::vector<int64_t> tokens;
-  for (const TextToTranslate& text : texts) {
-    prepared.push_back(lane->translations->prepare(text.line, text.options));
-    tokens.push_back(prepared.back().source_tokens);
-  }
-  add_texts<Translation>(call, model, std::move(prepared), work, [&](size_t i) {
+  const auto prepared = std::make_shared<std::vector<TranslationLoop::Prepared>>(
+      prepare_all(call, *model, texts, [&](const TextToTranslate& text) {
+        TranslationLoop::Prepared one = lane->translations->prepare(text.line, text.options);
+        limit.add(text.options, one);
+        tokens.push_back(one.source_tokens);
+        return one;
+      }));
+  const auto events_of = [work, on_token = handlers.on_token](size_t i) {
     TranslationLoop::Events events;
     const WorkEvents<Translation> to{work, i};
     events.on_start = [to] { to.started(); };
-    if (handlers.on_token)
-      events.on_token = [to, on_token = handlers.on_token](const TokenReport& token, const std::string& so_far) {
+    if (on_token)
+      events.on_token = [to, on_token](const TokenReport& token, const std::string& so_far) {
         to.token([on_token, i = to.i, token, so_far] { on_token(i, token, so_far); });
         return false;
       };
     events.on_done = [to](Translation&& translation) { to.done(std::move(translation)); };
     events.on_error = [to](const std::exception_ptr& error) { to.failed(error); };
     return events;
+  };
+  const int64_t bytes = limit.bytes();
+  call->service().leave(call, [model, prepared, work, events_of, tokens, bytes](const CallPtr& started) {
+    started->service().hold_answer(started->track(), bytes, 429);
+    add_texts<Translation>(started, model, std::move(*prepared), work, events_of);
+    count_input(*started, *model, tokens);
   });
-  count_input(*call, *model, tokens);
   return tokens;
 }
 
@@ -224,15 +302,16 @@ std::vector<int64_t> generate(const CallPtr& call, const ModelPtr& model, std::v
   work->on_done = [cached, on_done = std::move(handlers.on_done)](std::vector<Generation>&& results) {
     on_done(std::move(results), *cached);
   };
-  ModelLane* lane = model->take_lane(0);
-  std::vector<GenerationLoop::Prepared> prepared;
+  const ModelLane* lane = model->take_lane(0);
   std::vector<int64_t> tokens;
-  for (const TextToGenerate& text : texts) {
-    prepared.push_back(lane->generations->prepare(text.prompt, text.options));
-    prepared.back().salt = call->salt();
-    tokens.push_back(prepared.back().prompt_tokens);
-  }
-  add_texts<Generation>(call, model, std::move(prepared), work, [&](size_t i) {
+  const auto prepared = std::make_shared<std::vector<GenerationLoop::Prepared>>(
+      prepare_all(call, *model, texts, [&](const TextToGenerate& text) {
+        GenerationLoop::Prepared one = lane->generations->prepare(text.prompt, text.options);
+        one.salt = call->salt();
+        tokens.push_back(one.prompt_tokens);
+        return one;
+      }));
+  const auto events_of = [work, cached, model, on_token = handlers.on_token](size_t i) {
     GenerationLoop::Events events;
     const WorkEvents<Generation> to{work, i};
     events.on_start = [to, cached, model](int64_t count) {
@@ -242,16 +321,23 @@ std::vector<int64_t> generate(const CallPtr& call, const ModelPtr& model, std::v
       });
       to.started();
     };
-    if (handlers.on_token)
-      events.on_token = [to, on_token = handlers.on_token](const GeneratedToken& token, std::string_view piece) {
+    if (on_token)
+      events.on_token = [to, on_token](const GeneratedToken& token, std::string_view piece) {
         to.token([on_token, i = to.i, token, piece = std::string(piece)] { on_token(i, token, piece); });
         return false;
       };
     events.on_done = [to](Generation&& generation) { to.done(std::move(generation)); };
     events.on_error = [to](const std::exception_ptr& error) { to.failed(error); };
     return events;
+  };
+  int64_t bytes = 0;
+  for (const TextToGenerate& text : texts)
+    if (text.options.alternatives > 0) bytes += kTokenBytes * text.options.max_tokens * (1 + text.options.alternatives);
+  call->service().leave(call, [model, prepared, work, events_of, tokens, bytes](const CallPtr& started) {
+    started->service().hold_answer(started->track(), bytes, 429);
+    add_texts<Generation>(started, model, std::move(*prepared), work, events_of);
+    count_input(*started, *model, tokens);
   });
-  count_input(*call, *model, tokens);
   return tokens;
 }
 

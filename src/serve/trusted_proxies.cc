@@ -74,9 +74,14 @@ bool TrustedProxies::trusts(const ip::address& address) const {
                          : std::any_of(networks_v6_.begin(), networks_v6_.end(), contains_v6);
 }
 
+bool TrustedProxies::trusts(const std::string& peer) const {
+  const std::optional<ip::address> address = parse_address(peer);
+  return address ? trusts(*address) : peer == kUnix && trusts_unix_;
+}
+
 std::string TrustedProxies::client_of(const std::string& peer, const RequestHead& head) const {
   std::optional<ip::address> client = parse_address(peer);
-  const bool is_trusted = client ? trusts(*client) : peer == kUnix && trusts_unix_;
+  const bool is_trusted = trusts(peer);
   int proxies = 0;
   for (auto field = head.fields.rbegin(); is_trusted && field != head.fields.rend(); ++field) {
     if (field->first != "x-forwarded-for") continue;

@@ -21,6 +21,8 @@ class TrustedProxies {
   // Returns the address of the client: `peer`, or if that is trusted the last address in X-Forwarded-For that is not.
   // peer: an address or "unix". An IPv4 address that is written as IPv6 is returned as IPv4.
   std::string client_of(const std::string& peer, const RequestHead& head) const;
+  // Whether a peer is trusted.
+  bool trusts(const std::string& peer) const;
 
  private:
   bool trusts(const boost::asio::ip::address& address) const;

@@ -78,7 +78,7 @@ def test_nothing_is_left_of_clients_that_leave(rows, workers):
 
 
 def test_a_client_that_stops_sending_counts_as_gone():
-    with ServeProcess(ALL) as server:
+    with ServeProcess([*ALL, "--queue-tokens", 10**9]) as server:
         connection = server.open_socket()
         connection.sendall(request_bytes("/v1/completions", {"prompt": ["The"] * 16, "n": 16, **LONG}))
         connection.shutdown(1)

@@ -9,11 +9,12 @@ from serving import ALL, LANGUAGE, ServeProcess, only_known, request_bytes, wait
 
 ENDLESS = {"temperature": 0, "seed": 1, "slide": True, "max_tokens": 4096}
 MANY = {"prompt": ["A"] * 16, "n": 16, **ENDLESS}  # fills the rows of a model for a while
+UNLIMITED = ["--queue-tokens", 10**9]  # for such requests
 
 
 @pytest.fixture(scope="module")
 def server():
-    with ServeProcess(ALL) as process:
+    with ServeProcess([*ALL, *UNLIMITED]) as process:
         yield process
         assert process.stop() == 0
 
@@ -21,7 +22,7 @@ def server():
 @pytest.fixture
 def busy():
     """A server with a language model that is busy with one request; at most 4 texts may wait."""
-    with ServeProcess([LANGUAGE, "--queue-items", 4, *only_known(("--rows", 8))]) as process:
+    with ServeProcess([LANGUAGE, *UNLIMITED, "--queue-items", 4, *only_known(("--rows", 8))]) as process:
         with contextlib.closing(process.open_socket()) as connection:
             connection.sendall(request_bytes("/v1/completions", {**MANY, "stream": True}))
             assert connection.recv(12) == b"HTTP/1.1 200"
@@ -100,7 +101,7 @@ def test_a_full_queue_says_when_to_come_back(busy):
 
 def test_a_body_that_chooses_among_models_is_read_although_a_queue_is_full():
     runs = [LANGUAGE, LANGUAGE.replace("lm=", "other=")]
-    with ServeProcess([*runs, "--queue-items", 1, "--rows", 8]) as server, contextlib.ExitStack() as waiting:
+    with ServeProcess([*runs, *UNLIMITED, "--queue-items", 1, "--rows", 8]) as server, contextlib.ExitStack() as waiting:
         for _ in range(2):  # one runs and one waits
             one = waiting.enter_context(contextlib.closing(server.open_socket()))
             one.sendall(request_bytes("/v1/completions", {"prompt": ["A"] * 16, "n": 16, "model": "lm", **ENDLESS}))

@@ -89,7 +89,9 @@ class EchoHandler : public HttpHandler {
 // A client with a connection of its own, which blocks.
 class Client {
  public:
-  explicit Client(const std::string& address) {
+  explicit Client(const std::string& address, const std::string& from = "127.0.0.1") {
+    socket_.open(boost::asio::ip::tcp::v4());
+    socket_.bind({boost::asio::ip::make_address(from), 0});
     const auto port = static_cast<uint16_t>(std::stoi(address.substr(address.rfind(':') + 1)));
     socket_.connect({boost::asio::ip::make_address("127.0.0.1"), port});
   }
@@ -342,6 +344,24 @@ TEST(HttpServer, ClosesConnectionsBeyondTheLimit) {
   Client d(server.address);
   d.send(get("/echo", "Connection: close\r\n"));
   EXPECT_TRUE(d.read_all().ends_with("GET /echo "));
+}
+
+TEST(HttpServer, AnAddressHasOnlyAPartOfTheConnections) {
+  HttpOptions options;
+  options.connections = 3;
+  options.client_connections = 2;
+  Server server(options);
+  Client a(server.address), b(server.address);
+  server.expect_open(2);
+  Client refused(server.address);
+  EXPECT_EQ(refused.read_all(), "");
+  Client other(server.address, "127.0.0.2");
+  server.expect_open(3);
+  a.close();
+  server.expect_open(2);
+  Client again(server.address);
+  again.send(get("/echo", "Connection: close\r\n"));
+  EXPECT_TRUE(again.read_all().ends_with("GET /echo "));
 }
 
 TEST(HttpServer, DrainsWithoutLosingAnAnswer) {

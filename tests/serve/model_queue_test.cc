@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <thread>
+
+#include "core/to_size.h"
 #include "serve/metrics.h"
 
 namespace qkv {
@@ -73,14 +76,65 @@ TEST(ModelQueue, AFewRequestsToAnIdleModelDoNotRefuseManyAtOnce) {
   EXPECT_EQ(queue.waiting() + queue.running() + queue.waiting_cost(), 0);
 }
 
-TEST(ModelQueue, RefusesMoreTokensThanMayWaitButNotAnIdleModelsFirst) {
+TEST(ModelQueue, RefusesMoreTokensOfAClientThanMayWait) {
   Metrics metrics({"/"}, {{"lm", ""}}, 0);
   ClientCounts clients(0);
   ModelQueue queue("lm", {256, 1000}, clients, metrics.model(0));
-  auto place = queue.enter("client", 1, 5000, std::chrono::seconds(60));
+  auto place = queue.enter("client", 1, 1000, std::chrono::seconds(60));
   EXPECT_EQ(code_of(queue, 1, 1), "too_many_tokens");
   place.start();
   EXPECT_EQ(code_of(queue, 1, 1000), "");
+}
+
+TEST(ModelQueue, RefusesARequestThatCouldNeverWait) {
+  Metrics metrics({"/"}, {{"lm", ""}}, 0);
+  ClientCounts clients(0);
+  ModelQueue queue("lm", {256, 1000}, clients, metrics.model(0));
+  try {
+    queue.enter("client", 1, 1001, std::chrono::seconds(60));
+    FAIL();
+  } catch (const HttpError& error) {
+    EXPECT_EQ(error.status, 400);
+    EXPECT_STREQ(error.what(),
+                 "model lm: the request needs 1001 tokens, with those that may be generated, more than 1000 "
+                 "(queue_tokens)");
+  }
+}
+
+// Four clients fill the queue; each of them alone leaves room for others.
+TEST(ModelQueue, AClientThatHasAllOfItsOwnKeepsNobodyFromWaiting) {
+  Metrics metrics({"/"}, {{"lm", ""}}, 0);
+  ClientCounts clients(0);
+  ModelQueue queue("lm", {4, 1000}, clients, metrics.model(0));
+  std::vector<ModelQueue::Place> places;
+  const auto enter = [&](const std::string& client, int64_t texts, int64_t cost) {
+    places.push_back(queue.enter(client, texts, cost, std::chrono::seconds(60)));
+  };
+  for (int i = 0; i < 4; i++) enter("first", 1, 250);
+  EXPECT_THROW(queue.check_room("first", 1, 0, std::chrono::seconds(60)), HttpError);
+  for (const char* other : {"second", "third"}) enter(other, 4, 1000);
+  enter("fourth", 1, 999);
+  EXPECT_THROW(queue.check_room("fifth", 1, 2, std::chrono::seconds(60)), HttpError);
+  enter("fifth", 1, 1);
+  places.clear();
+  EXPECT_EQ(queue.waiting() + queue.waiting_cost(), 0);
+  enter("first", 4, 1000);
+}
+
+// The wait of a client is that of its turn, not that of all that waits.
+TEST(ModelQueue, AnotherClientsTextsDoNotMakeAWaitTooLong) {
+  Metrics metrics({"/"}, {{"lm", ""}}, 0);
+  ClientCounts clients(0);
+  ModelQueue queue("lm", {256, 65536}, clients, metrics.model(0));
+  std::vector<ModelQueue::Place> places;
+  for (int i = 0; i < 200; i++) places.push_back(queue.enter("many", 1, 100, std::chrono::seconds(60)));
+  for (int i = 0; i < 3; i++) {  // 100 tokens in more than half a second, while others wait
+    places[to_size(i)].start();
+    std::this_thread::sleep_for(std::chrono::milliseconds(i == 0 ? 0 : 550));
+    places[to_size(i)].finish();
+  }
+  EXPECT_THROW(queue.check_room("many", 1, 100, std::chrono::seconds(2)), HttpError);
+  queue.check_room("one", 1, 100, std::chrono::seconds(2));
 }
 
 TEST(ModelQueue, PartsOfAPlaceAreGivenBackOnce) {
