@@ -13,9 +13,9 @@ namespace qkv {
 namespace {
 
 constexpr int64_t kHistoryCost = BatchQueue::kCost / 64;  // so that 64 histories are one call
-constexpr int64_t kPartCost = 1024;     // tokens of a job: a client with many texts keeps others waiting for one job
-constexpr int64_t kBytesPerToken = 16;  // of a text that is converted to tokens and then cut
-constexpr size_t kNumberBytes = 12;     // of JSON
+constexpr int64_t kPartCost = 1024;    // tokens of a job: a client with many texts keeps others waiting for one job
+constexpr int64_t kBytesPerToken = 8;  // of a text that is converted to tokens and then cut
+constexpr size_t kNumberBytes = 12;    // of JSON
 constexpr size_t kItemBytes = 80;
 
 // Text: a string, or its tokens.
