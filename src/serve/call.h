@@ -1,6 +1,6 @@
 // A request on its way through the server, from its arrival to its end. It belongs to the prepare thread, so that it
-// needs no lock. A part of a call that reads or writes a long text runs on a text thread (Service::run_long). What it
-// does to the call there (a reply, an event, the start of work) is done on the prepare thread when the part has ended.
+// needs no lock. A part of a call that reads or writes a long text runs on a text thread (Service::run). A reply, an
+// event or the start of work is left to the prepare thread, until that part has ended.
 #pragma once
 
 #include <atomic>

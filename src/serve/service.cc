@@ -235,7 +235,7 @@ bool Service::is_stuck() const {
 
 namespace {
 
-// What a text thread works on.
+// A part of a call that runs on a text thread.
 struct TextPart {
   const Call& call;
   std::vector<Service::Part> left = {};  // for the prepare thread

@@ -1,8 +1,8 @@
 // The service behind the HTTP server: decides which requests it takes, hands them to models, and answers.
 //
 // Threads: the I/O thread calls the functions of HttpHandler. The prepare thread runs everything of a call that takes
-// little time. What takes time in proportion to a long text runs on text threads: reading JSON, converting text to
-// tokens, formatting results. Compute threads step the models. Functions that other threads may call say so.
+// little time. Text threads run the parts whose time grows with a long text: reading JSON, converting text to tokens,
+// formatting results. Compute threads step the models. Functions that other threads may call say so.
 #pragma once
 
 #include <atomic>

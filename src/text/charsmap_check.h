@@ -13,8 +13,8 @@ namespace qkv {
 // the way (the room that SentencePiece has for them).
 void check_charsmap(std::string_view charsmap, const std::string& where);
 
-// Of a table that has been checked: the bytes of the longest key that a text begins with, 0 if there is none; and
-// whether a key has this byte.
+// Return the bytes of the longest key that a text begins with, 0 if there is none, and whether a key has this byte. The
+// table has been checked.
 size_t longest_key(std::string_view charsmap, std::string_view text);
 bool has_byte(std::string_view charsmap, unsigned char byte);
 

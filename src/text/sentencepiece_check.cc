@@ -158,7 +158,7 @@ void check_sentencepiece(std::string_view model, const std::string& where) {
   if (may_nest) check_nesting(model, where);
 }
 
-// Of a field that is there twice, the last one counts.
+// The last one counts if a field is there twice.
 std::string_view charsmap_of(std::string_view model) {
   const std::string where;
   std::string_view table;

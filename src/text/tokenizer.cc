@@ -165,7 +165,7 @@ struct Tokenizer::Model {
     bytes = file.bytes;
   }
 
-  // Of the processor, made for the first long text.
+  // Returns those of the processor, made for the first long text.
   const UnknownRuns& unknown_runs() const {
     std::call_once(runs_made, [&] {
       std::vector<std::string> pieces;
