@@ -48,7 +48,7 @@ TEST(UnknownRuns, TokensStayAsTheyAre) {
     options.kind = kind;
     options.vocab_size = 120;
     const Tokenizer tokenizer = Tokenizer::train(testing::sentences(200, 3), options);
-    // Of the unknown ones the normalizer replaces some, and composes some with what follows them.
+    // The normalizer replaces some of the unknown ones, and composes some with what follows them.
     const std::vector<std::string> unknown = {"\u4E00",       "Q",     "\u0416", "\U0001F600", "\uFF21",
                                               "\u304B\u3099", "\u212B"};
     for (int n = 0; n < 40; n++) {
