@@ -1,4 +1,4 @@
-"""Limits on the work, memory and time of others that one request or one client costs; files that would block a server.
+"""Limits on the work, memory and time of others that one request or one client costs; files that would block a server."""
 
 import contextlib
 import http.client

@@ -49,8 +49,8 @@ TEST(UnknownRuns, TokensStayAsTheyAre) {
     options.vocab_size = 120;
     const Tokenizer tokenizer = Tokenizer::train(testing::sentences(200, 3), options);
     // The normalizer replaces some of the unknown ones, and composes some with what follows them.
-    const std::vector<std::string> unknown = {"\u4E00",       "Q",     "\u0416", "\U0001F600", "\uFF21",
-                                              "\u304B\u3099", "\u212B"};
+    const std::vector<std::string> unknown = {"\u4E00",     "<",      "\u0438",       "\u0338", "\u0306", "Q",
+                                              "\U0001F600", "\uFF21", "\u304B\u3099", "\u212B", "("};
     for (int n = 0; n < 40; n++) {
       std::string text = "ba ", same = "ba ";
       const size_t kinds = 1 + random() % unknown.size();
