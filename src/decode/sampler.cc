@@ -17,7 +17,7 @@ Random sampling_random(uint64_t seed, std::span<const int32_t> source, int64_t h
 
 namespace {
 
-int32_t most_probable(std::span<const float> values) {
+int32_t best_token(std::span<const float> values) {
   const auto best = std::ranges::max_element(values);
   return *best > -INFINITY ? static_cast<int32_t>(best - values.begin()) : -1;
 }
@@ -62,7 +62,7 @@ Scratch& scratch(size_t tokens) {
 
 int32_t sample(const NextToken& next, const SamplingOptions& options, Random& random) {
   const std::span<const float> values = next.values;
-  if (options.temperature == 0) return most_probable(values);
+  if (options.temperature == 0) return best_token(values);
   const double u = random.uniform();
   const float highest = *std::ranges::max_element(values);
   const double least = static_cast<double>(highest) + std::log(options.min_p);  // −∞ without min_p

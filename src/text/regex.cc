@@ -14,12 +14,9 @@
 #include "core/to_size.h"
 
 namespace qkv {
-namespace {
 
-constexpr size_t kMaxInstructions = 4096, kMaxExpression = 4096, kMaxSets = 256;
-constexpr int kMaxRepeats = 1000, kMaxRegexDepth = 32;
-
-using Set = icu::UnicodeSet;
+// Not in the unnamed namespace, because a member of Regex::Program has instructions.
+namespace regex {
 
 enum class Op { character, split, jump, look, begin, end, line_begin, line_end, boundary, no_boundary, match };
 
@@ -29,6 +26,18 @@ struct Instruction {
   int32_t next = -1, other = -1;         // where to go on; a split prefers `next`
   bool behind = false, negated = false;  // of look
 };
+
+}  // namespace regex
+
+namespace {
+
+using regex::Instruction;
+using regex::Op;
+
+constexpr size_t kMaxInstructions = 4096, kMaxExpression = 4096, kMaxSets = 256;
+constexpr int kMaxRepeats = 1000, kMaxRegexDepth = 32;
+
+using Set = icu::UnicodeSet;
 
 Set named_set(const char* pattern) {
   UErrorCode status = U_ZERO_ERROR;
