@@ -217,4 +217,4 @@ class Server {
   std::unique_ptr<State> state_;
 };
 
-}  // namespace gnu::visibility("default")]]qkv
+}  // namespace qkv

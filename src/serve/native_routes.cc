@@ -89,7 +89,7 @@ void answer_attend(const CallPtr& call) {
   };
   compute(call, model, std::ssize(text) / 4 + std::ssize(target) / 4 + more + 1, attend, [call, map](std::string&&) {
     const auto size = static_cast<size_t>(kWeightBytes * weights_of(*map));
-    call->service().run(call, size, [map](const CallPtr& to) { to->reply_json(attention_to_json(*map)); });
+    call->service().run(call, size, [map](const CallPtr& done) { done->reply_json(attention_to_json(*map)); });
   });
   call->track().add_texts(1);
 }
