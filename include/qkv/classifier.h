@@ -140,7 +140,7 @@ class Classifier {
 
   const std::vector<std::string>& labels() const;
   ScoreFunction scores() const;  // of the run
-  int64_t max_length() const;  // default length limit of a text or pair, in tokens
+  int64_t max_length() const;    // default length limit of a text or pair, in tokens
 
   // Returns the best labels of each input. The result of an input does not depend on the others. Throws Error for
   // options out of range, and, with the number of the text, for text that is not valid UTF-8 and for scores that are

@@ -91,6 +91,7 @@ void answer_completions(const CallPtr& call) {
   const auto request = std::make_shared<OpenAiRequest>(read_openai_request(object, *call, "cmpl-"));
   request->options.max_tokens = 16;
   read_max_tokens(object, "max_tokens", *request);
+  if (!object.flag("add_special_tokens", true)) refuse_field("add_special_tokens", "must be true");
   if (object.has("top_logprobs")) refuse_field("top_logprobs", "is for chat completions (use logprobs)");
   request->logprobs = object.has("logprobs");
   request->options.alternatives = object.integer("logprobs", 0, between(0, 20));

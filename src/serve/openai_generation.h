@@ -20,7 +20,7 @@ struct OpenAiRequest {
   GenerateOptions options;
   bool fills_context = false;  // each text may have as many tokens as room_for returns, instead of options.max_tokens
   int64_t choices = 1;         // of each prompt
-  bool logprobs = false;  // report log-probabilities
+  bool logprobs = false;       // report log-probabilities
   bool streams = false, include_usage = false;
   std::string id;
   int64_t created = 0;  // seconds since 1970

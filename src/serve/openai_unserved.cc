@@ -25,12 +25,12 @@ constexpr std::array kUnserved = {
     // tokens
     Unserved{"min_tokens"}, Unserved{"ignore_eos"}, Unserved{"stop_token_ids"}, Unserved{"bad_words"},
     Unserved{"bad_words_ids"}, Unserved{"allowed_token_ids"}, Unserved{"include_stop_str_in_output"},
-    Unserved{"logits_processors"}, Unserved{"truncate_prompt_tokens"}, Unserved{"n_keep"},
+    Unserved{"logits_processors"}, Unserved{"truncate_prompt_tokens"},
     // other ways to search and to sample
     Unserved{"use_beam_search"}, Unserved{"beam_width", 1}, Unserved{"mirostat"}, Unserved{"dynatemp_range"},
     Unserved{"xtc_probability"}, Unserved{"dry_multiplier"}, Unserved{"tfs_z", 1}, Unserved{"top_a"},
     Unserved{"top_n_sigma", -1}, Unserved{"epsilon_cutoff"}, Unserved{"eta_cutoff"}, Unserved{"repeat_penalty", 1},
-    Unserved{"samplers"}, Unserved{"n_indent"},
+    Unserved{"n_indent"},
     // what is read and returned
     Unserved{"prompt_logprobs"}, Unserved{"n_probs"}, Unserved{"prompt_embeds"}, Unserved{"lora"}, Unserved{"audio"},
     Unserved{"web_search_options"}, Unserved{"input_prefix"}, Unserved{"input_suffix"}, Unserved{"input_extra"}};
@@ -47,9 +47,7 @@ bool has_effect(const json& value, double neutral) {
 void refuse_unserved_members(RequestObject& object) {
   for (const auto& [name, neutral] : kUnserved)
     if (has_effect(object.get(name), neutral)) refuse_field(name, "is not supported");
-  // Not to add the usual tokens to the prompt, or to spell special tokens in the answer.
-  for (const char* name : {"add_special_tokens", "skip_special_tokens", "spaces_between_special_tokens"})
-    if (!object.flag(name, true)) refuse_field(name, "must be true");
+  if (!object.flag("skip_special_tokens", true)) refuse_field("skip_special_tokens", "must be true");
 }
 
 }  // namespace qkv

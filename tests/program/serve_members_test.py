@@ -96,7 +96,7 @@ def test_values_that_stand_for_none_are_as_absent(server):
     ("guided_json", {"type": "object"}), ("guided_choice", ["a"]), ("guided_regex", "a+"), ("grammar", "root ::= 'a'"), ("json_schema", {"type": "object"}),
     ("structured_outputs", {"json": {}}), ("response_format", {"type": "json_schema", "json_schema": {}}), ("response_format", {"type": "json_object"}),
     ("min_tokens", 3), ("ignore_eos", True), ("stop_token_ids", [1]), ("bad_words", ["a"]), ("prompt_logprobs", 1), ("n_probs", 3),
-    ("use_beam_search", True), ("mirostat", 2), ("repeat_penalty", 1.1), ("tfs_z", 0.9), ("skip_special_tokens", False), ("suffix", "b"),
+    ("use_beam_search", True), ("mirostat", 2), ("repeat_penalty", 1.1), ("tfs_z", 0.9), ("skip_special_tokens", False), ("add_special_tokens", False), ("suffix", "b"),
     ("n", 17), ("presence_penalty", 2.5), ("frequency_penalty", "a"), ("logit_bias", {"a": 1}), ("logit_bias", {"-1": 1}),
     ("logit_bias", {"1": 101}), ("logit_bias", {"99999": 1}), ("logit_bias", [1]), ("logit_bias", {"1": None}), ("seed", 1.5), ("top_k", -2),
     ("top_p", -1), ("max_tokens", -2), ("top_logprobs", 3), ("logprobs", True)])
