@@ -236,11 +236,11 @@ bool Service::is_stuck() const {
 namespace {
 
 // A part of a call that runs on a text thread.
-struct TextPart {
+struct CallPart {
   const Call& call;
   std::vector<Service::Part> left = {};  // for the prepare thread
 
-  static inline thread_local TextPart* current = nullptr;
+  static inline thread_local CallPart* current = nullptr;
 };
 
 struct Unwanted {};  // the call has ended
@@ -248,7 +248,7 @@ struct Unwanted {};  // the call has ended
 }  // namespace
 
 void Service::check_wanted() {
-  if (TextPart::current && TextPart::current->call.has_ended()) throw Unwanted();
+  if (CallPart::current && CallPart::current->call.has_ended()) throw Unwanted();
 }
 
 void Service::run(const CallPtr& call, size_t bytes, Part function) {
@@ -259,7 +259,7 @@ void Service::run(const CallPtr& call, size_t bytes, Part function) {
 
 void Service::leave(const CallPtr& call, Part function) {
   if (is_prepare_thread()) return function(call);
-  if (TextPart* part = TextPart::current; part && &part->call == call.get())
+  if (CallPart* part = CallPart::current; part && &part->call == call.get())
     part->left.push_back(std::move(function));
   else
     post_to(call, std::move(function));
@@ -269,8 +269,8 @@ void Service::run_long(const CallPtr& call, size_t bytes, Part function) {
   texts_->push(call->client(), static_cast<int64_t>(bytes), [this, weak = std::weak_ptr(call), function] {
     const CallPtr alive = weak.lock();
     if (!alive || alive->has_ended()) return;
-    TextPart part{*alive};
-    TextPart::current = &part;
+    CallPart part{*alive};
+    CallPart::current = &part;
     std::exception_ptr error;
     try {
       function(alive);
@@ -278,7 +278,7 @@ void Service::run_long(const CallPtr& call, size_t bytes, Part function) {
     } catch (...) {
       error = std::current_exception();
     }
-    TextPart::current = nullptr;
+    CallPart::current = nullptr;
     const bool is_posted = has_memory_for([&] {
       post_to(weak, [left = std::move(part.left), error](const CallPtr& next) {
         for (const Part& action : left) action(next);
