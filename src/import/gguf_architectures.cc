@@ -202,7 +202,6 @@ GgufArchitecture gpt_neox() {
                                 {"rotary_emb_base", "rope.freq_base", false}}),
           .modules = {{"gpt_neox.embed_in", "token_embd"},
                       {"embed_out", "output"},
-                      {"lm_head", "output"},
                       {"gpt_neox.final_layer_norm", "output_norm"},
                       {"gpt_neox.layers.#.input_layernorm", "blk.#.attn_norm"},
                       {"gpt_neox.layers.#.attention.query_key_value", "blk.#.attn_qkv"},

@@ -30,12 +30,14 @@ void finish_gpt_neox(const Settings& config, ModelConfig& m) {
   m.attention.output_bias = m.attention.input_bias;
 }
 
-TensorMap gpt_neox_tensors(const ModelConfig& m, const Settings&) {
+TensorMap gpt_neox_tensors(const ModelConfig& m, const Settings& config) {
   TensorMap map;
   map.prefix = "gpt_neox.";
   add_token_tables(map, "gpt_neox.embed_in.weight", "embed_out.weight", m);
-  for (TensorRule& rule : map.rules)
-    if (rule.theirs == "embed_out.weight" || !rule.aliases.empty()) rule.aliases.push_back("lm_head.weight");  // of 5.x
+  // A state dictionary of transformers 5 calls the output layer lm_head; its files in safetensors do not.
+  if (config.text("transformers_version", "").starts_with("5."))
+    for (TensorRule& rule : map.rules)
+      if (rule.theirs == "embed_out.weight" || !rule.aliases.empty()) rule.aliases.push_back("lm_head.weight");
   for (int64_t i = 0; i < m.decoder_layers; i++) {
     const std::string ours = fmt::format("decoder.layers.{}.", i), theirs = fmt::format("gpt_neox.layers.{}.", i);
     const std::string attention = ours + "self_attention", feed_forward = ours + "feed_forward";
