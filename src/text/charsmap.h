@@ -14,9 +14,8 @@ class Charsmap {
   // Throws Error, beginning with `where`, for a table that is broken.
   Charsmap(std::string_view table, const std::string& where);
 
-  // Returns a text of valid UTF-8 with its characters replaced. What a user sees as one character (a grapheme cluster)
-  // is looked up first, if it has fewer than six bytes, and then each of its code points. Of the keys that begin it,
-  // the shortest counts.
+  // Returns a text of valid UTF-8 with its characters replaced. A grapheme cluster of fewer than six bytes is looked up
+  // first, and then each of its code points. The shortest key that begins it counts.
   std::string apply(std::string_view text) const;
 
  private:

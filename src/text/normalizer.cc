@@ -47,7 +47,7 @@ bool is_old_mark(UChar32 c) {
   return age[0] <= 9;
 }
 
-// What SentencePiece does before its rules of the kind "nmt".
+// Removes and replaces the characters that SentencePiece does before its rules of the kind "nmt".
 std::string normalize_nmt(std::string_view text) {
   const auto drops = [](UChar32 c) {
     return (c >= 1 && c <= 8) || c == 0xB || (c >= 0xE && c <= 0x1F) || c == 0x7F || c == 0x8F || c == 0x9F;

@@ -39,7 +39,7 @@ PieceStep read_metaspace_decoder(const json& value, const std::string& where) {
   };
 }
 
-// What the library takes away around English punctuation.
+// Removes the spaces around English punctuation that the library removes.
 std::string clean_up(std::string text) {
   for (const auto& [from, to] : {std::pair{" .", "."},
                                  {" ?", "?"},

@@ -23,7 +23,7 @@ enum class Op { character, split, jump, look, begin, end, line_begin, line_end, 
 struct Instruction {
   Op op = Op::match;
   int32_t set = -1;                      // of character and look
-  int32_t next = -1, other = -1;         // where to go on; a split prefers `next`
+  int32_t next = -1, other = -1;         // where to continue; a split prefers `next`
   bool behind = false, negated = false;  // of look
 };
 

@@ -20,9 +20,9 @@ class Regex {
   // Throws Error, beginning with `where`, for an expression that is broken, too large, or has anything else in it.
   Regex(std::string_view expression, const std::string& where);
 
-  // Returns the begin and the end of the first match in text from `begin` on, in bytes. Of the matches that begin
-  // there it is the one that backtracking finds first. `work` counts steps, so that its owner can bound them: throws
-  // Error beyond `most_work` of them.
+  // Returns the begin and the end of the first match in text from `begin` on, in bytes. It is the one
+  // that backtracking finds first among the matches that begin there. `work` counts steps, so that its owner can bound
+  // them: throws Error beyond `most_work` of them.
   std::optional<std::pair<size_t, size_t>> find(std::string_view text, size_t begin, uint64_t& work,
                                                 uint64_t most_work) const;
 

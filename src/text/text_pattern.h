@@ -1,4 +1,4 @@
-// What a step of a tokenizer looks for in a text, and how it cuts the text there.
+// Patterns that the steps of a tokenizer look for in a text, and how they cut the text there.
 #pragma once
 
 #include <cstdint>
@@ -45,7 +45,7 @@ class TextPattern {
 // with each step.
 void check_growth(size_t before, size_t after);
 
-// What becomes of matches:
+// The treatment of matches:
 //   removed               they are left out
 //   isolated              each is a part of its own
 //   merged_with_previous  each belongs to the part before it

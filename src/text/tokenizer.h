@@ -86,8 +86,8 @@ class Tokenizer {
   // Ids of a line of text, without start and end tokens. Text of spaces only gives none.
   std::vector<int32_t> encode(std::string_view text) const;
 
-  // The same, but the spelling of a control token of a SentencePiece model (</s>), or of its unknown token, becomes that
-  // token; the text between is encoded as if it stood alone.
+  // The same, but the spelling of a control token of a SentencePiece model (</s>), or of its unknown token, becomes
+  // that token; the text between is encoded as if it stood alone.
   std::vector<int32_t> encode_prompt(std::string_view text) const;
 
   // Text of ids; SentencePiece's start and end tokens give nothing, its unknown token gives " ⁇ ". Throws Error for an

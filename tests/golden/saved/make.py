@@ -345,7 +345,9 @@ def keep(folder):
                 continue
             target.mkdir(parents=True)
             for file in (source / "safetensors").iterdir():
-                if not file.name.startswith("model") and file.name != "README.md":
+                if file.suffix == ".json" and not file.name.startswith("model"):
+                    write_json(target / file.name, json.loads(file.read_text(encoding="utf-8")))
+                elif file.suffix == ".model":
                     shutil.copy(file, target)
             expected = json.loads((source / "expected.json").read_text(encoding="utf-8"))
             write_json(target / "expected.json", {case["text"]: case["plain"] for case in expected["texts"]})
