@@ -238,11 +238,37 @@ void tables(const fs::path& directory) {
   }
 }
 
+void chat_templates(const fs::path& directory) {
+  Seeds seeds(directory, "chat_template");
+  for (
+      const char* source :
+      {"{% for m in messages %}{{ '<|' + m['role'] + '|>\\n' + m.content | trim ~ eos_token }}{% endfor %}",
+       "{%- if messages[0].role == 'system' -%}{%- set s = messages[0]['content'] %}{%- set messages = messages[1:] -%}"
+       "{%- elif tools is not none and not x %}{%- else -%}a{%- endif -%}{{ s if s is defined else 'b' }}",
+       "{% macro f(a, b=[1, 2.5e1, 0x]) %}{{ a }}{% endmacro %}",
+       "{%- macro f(t, n=1) -%}{%- if t is mapping %}{% for k, v in t.items() if k not in ('x',) %}{{ k }}: {{ f(v) }}"
+       "{% if loop.last %}{% break %}{% else %}{% continue %}{% endif %}{% endfor %}{% else %}{{ t }}{% endif %}"
+       "{%- endmacro -%}{{ f(tools[0], n=2) }}",
+       "{% set ns = namespace(n=0, t='') %}{% for m in messages[::-1] %}{% set ns.n = ns.n + loop.index0 %}{% endfor %}"
+       "{{ ns.n }}{{ -1 ** 2 // 3 % 2 / 1 * +4 - 2 <= 3 < 4 != 5 > 1 >= 0 == 0 and 1 in [1] or 'a' not in 'b' }}",
+       "{{ tools | tojson(indent=2, separators=(',', ':')) }}{{ {'a': 1, \"b\\x41\\u00fc\\101\\\\\": ()}['a'] }}{{ "
+       "messages }}",
+       "{% set x | upper %} a {{ 1 }}{% endset %}{% filter replace('a', 'b') | trim %}{{ x }}{% endfilter %}"
+       "{% with a = 1, b = 2 %}{{ a ~ b }}{% endwith %}{% generation %}g{% endgeneration %}",
+       "{% macro w(x) %}<{{ caller(x) }}>{% endmacro %}{% call(v) w(1) %}{{ v }}{% endcall %}{% call w(*[2], **{}) "
+       "%}{% endcall %}",
+       "a\n  {#- c -#}\n {%+ if true +%}\n{% endif %}{% raw -%} {{ x }} {%- endraw %}\r\n",
+       "{{ 'a,b'.split(',')[1:][0] | default('x', true) | length is divisibleby 2 }}{{ strftime_now('%Y') }}"
+       "{{ raise_exception('no') if messages.0.x is defined }}{% for a, (b, c) in [] recursive %}{% endfor %}"})
+    seeds.add(source);
+}
+
 }  // namespace
 
 void write_seeds(const fs::path& directory) {
-  for (const auto write : {safetensors, configurations, tokenizer_seeds, training, weights, texts, http, forms,
-                           documents, gzip, logs, tables, arrow_seeds, import_seeds, gguf_seeds, server_seeds})
+  for (const auto write :
+       {safetensors, configurations, tokenizer_seeds, training, weights, texts, chat_templates, http, forms, documents,
+        gzip, logs, tables, arrow_seeds, import_seeds, gguf_seeds, server_seeds})
     write(directory);
 }
 
