@@ -8,7 +8,7 @@
 #include "fuzz/reader.h"
 #include "fuzz/served.h"
 #include "fuzz/tiny_runs.h"
-#include "serve/chat_template.h"
+#include "qkv/chat.h"
 #include "tests/support/temp_dir.h"
 
 namespace {
@@ -39,15 +39,15 @@ int64_t special_tokens(const std::vector<int32_t>& ids) {
 void apply_templates(std::string_view body) {
   const json request = qkv::parse_json(body, "body");
   if (!request.is_object() || !request.value("messages", json()).is_array()) return;
-  std::vector<qkv::ChatMessage> messages, silent;
+  json messages = json::array(), silent = json::array();
   for (const json& message : request["messages"]) {
-    messages.push_back({text_of(message, "role"), text_of(message, "content")});
-    silent.push_back({messages.back().role, ""});
+    messages.push_back({{"role", text_of(message, "role")}, {"content", text_of(message, "content")}});
+    silent.push_back({{"role", text_of(message, "role")}, {"content", ""}});
   }
   for (const std::string name : {"chatml", "llama2", "llama3", "mistral", "zephyr", "plain", "none"})
     qkv::fuzz::attempt([&] {
-      const qkv::ChatTemplate chat(name, chat_generator());
-      qkv::fuzz::require(special_tokens(chat.prompt(messages)) == special_tokens(chat.prompt(silent)),
+      const qkv::Chat chat(chat_generator(), name);
+      qkv::fuzz::require(special_tokens(chat.prompt(messages.dump())) == special_tokens(chat.prompt(silent.dump())),
                          "a message contains no token that separates turns");
     });
 }

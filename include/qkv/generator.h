@@ -136,13 +136,16 @@ class Generator {
   // Returns the tokens of a text, without those that stand around it. plain: what spells a special token, such as
   // "<|im_end|>", is ordinary text. Throws Error for characters that are not in the vocabulary.
   std::vector<int32_t> encode(const std::string& text, bool plain = false) const;
+  // Returns what the model reads to continue the tokens of a text: these, behind the start token if the model has one
+  // before every prompt. An empty text always has one.
+  std::vector<int32_t> with_start(std::vector<int32_t> tokens) const;
   // Returns the text of tokens. Throws Error for one that is not in the vocabulary.
   std::string decode(const std::vector<int32_t>& tokens) const;
   // Returns the token that is spelled like this in the vocabulary.
   std::optional<int32_t> token(const std::string& spelling) const;
-  // Returns each token with its log-probability after those before it, and the `alternatives` most probable ones in its
-  // place. The first token has neither: its log-probability is NaN. Throws Error for a token that is not in the
-  // vocabulary, and for more tokens than the model reads.
+  // Returns each token with its log-probability after those before it, to which no start token is added, and the
+  // `alternatives` most probable ones in its place. The first token has neither: its log-probability is NaN. Throws
+  // Error for a token that is not in the vocabulary, and for more tokens than the model reads.
   std::vector<GeneratedToken> score(const std::vector<int32_t>& tokens, int64_t alternatives = 0) const;
   // Returns the score of a text, or of each of several, which do not depend on each other. Throws Error for options out
   // of range, and for characters that are not in the vocabulary.
@@ -160,10 +163,11 @@ class Generator {
   AttentionMap attend(const std::string& text, int64_t more = 0) const;
 
  private:
+  friend class Chat;
   friend class GenerationLoop;
   friend class GrowingText;
   struct Model;
   std::unique_ptr<const Model> model_;
 };
 
-}  // namespace qkv
+}  // namespace gnu::visibility("default")]]qkv

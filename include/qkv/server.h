@@ -74,7 +74,8 @@ void visit_fields(ServerOptions& o, Visitor&& visit) {
   visit("titles", o.titles, {"Titles of a recommender's items, as NAME=FILE", "models", {}, kCommon});
   visit("chat_template", o.chat_template,
         {"How a language model reads a conversation, as NAME=TEMPLATE with one of chatml, llama2, llama3, mistral, "
-         "zephyr and plain",
+         "zephyr and plain, the name of a template of the model, or a file FILE.jinja; by default the model's own "
+         "template",
          "models",
          {},
          kCommon});
@@ -217,4 +218,4 @@ class Server {
   std::unique_ptr<State> state_;
 };
 
-}  // namespace qkv
+}  // namespace gnu::visibility("default")]]qkv

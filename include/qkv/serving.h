@@ -104,12 +104,12 @@ class GenerationLoop {
     Prepared& operator=(Prepared&&) noexcept;
     ~Prepared();
 
-    int64_t prompt_tokens = 0;
-    int64_t cost = 0;         // tokens of the prompt, and max_tokens
-    int64_t rows = 0;         // 1
-    int64_t bytes = 0;        // keys and values, at most
-    std::string client = "";  // whose text it is
-    std::string salt = "";    // the text shares keys and values of prefixes with texts of the same salt only
+    int64_t prompt_tokens = 0;  // the start token included
+    int64_t cost = 0;           // tokens of the prompt, and max_tokens
+    int64_t rows = 0;           // 1
+    int64_t bytes = 0;          // keys and values, at most
+    std::string client = "";    // whose text it is
+    std::string salt = "";      // the text shares keys and values of prefixes with texts of the same salt only
 
    private:
     friend class GenerationLoop;
@@ -138,7 +138,8 @@ class GenerationLoop {
   GenerationLoop(const GenerationLoop&) = delete;
   GenerationLoop& operator=(const GenerationLoop&) = delete;
 
-  // Converts a prompt to tokens, or takes it as tokens. The options batch and on_text are not used. Throws Error as
+  // Converts a prompt to tokens, behind the start token if the model has one before every prompt, or takes it as
+  // tokens, before which nothing is put. The options batch and on_text are not used. Throws Error as
   // Generator::generate does, and for a text that may need more bytes than the limits.
   Prepared prepare(const std::string& prompt, const GenerateOptions& options = {}) const;
   Prepared prepare(std::vector<int32_t> prompt, const GenerateOptions& options = {}) const;
@@ -162,4 +163,4 @@ class GenerationLoop {
   std::unique_ptr<State> state_;
 };
 
-}  // namespace qkv
+}  // namespace gnu::visibility("default")]]qkv

@@ -50,6 +50,13 @@ GeneratedIds::Alternatives most_probable(std::span<const float> log_p, int64_t c
   return best;
 }
 
+CompletePrompt::CompletePrompt(const TextEnds& ends, std::vector<int32_t> tokens)
+    : ids(std::move(tokens)), is_complete(true) {
+  if (ids.empty() || ids.front() != ends.start || (!ends.starts_prompts && ids.size() > 1)) return;
+  ids.erase(ids.begin());
+  is_complete = false;
+}
+
 // A text that is being generated.
 struct Generating::Growing {
   GenerationRequest request;
@@ -79,13 +86,14 @@ void check(const ModelConfig& model, const TextEnds& ends, const GenerationReque
   for (const int32_t token : request.prompt)
     if (token < 0 || token >= model.target_vocab)
       fail("prompt: token must be between 0 and {} (is {})", model.target_vocab - 1, token);
-  if (!request.options->slide && std::ssize(request.prompt) >= model.max_length)
+
+  if (!request.options->slide && std::ssize(request.prompt) - (request.is_complete ? 1 : 0) >= model.max_length)
     fail("prompt must have fewer than {} tokens, the model's max_length (has {})", model.max_length,
          request.prompt.size());
 }
 
 int64_t rows_needed(const ModelConfig& model, const TextEnds& ends, const GenerationRequest& request) {
-  const std::vector<int32_t> text = ends.beginning(request.prompt);
+  const std::vector<int32_t> text = ends.beginning(request.prompt, request.is_complete);
   return std::min(std::ssize(seen_part(text, model.max_length)) + request.options->max_tokens, model.max_length);
 }
 
@@ -157,7 +165,7 @@ bool Generating::start(const Done& done, const Start& on_start) {
 }
 
 void Generating::begin(GenerationRequest&& request, int64_t rows, const Start& on_start) {
-  std::vector<int32_t> text = ends_.beginning(request.prompt);
+  std::vector<int32_t> text = ends_.beginning(request.prompt, request.is_complete);
   TextCache::Text& seen = cache_.open(seen_part(text, longest_), request.salt);
   const uint64_t key = request.key;
   SearchOptions search = search_options(*request.options, ends_);
@@ -234,11 +242,12 @@ void Generating::close(Place growing) {
 }
 
 void generate_ids(TextCache& cache, const Prompts& prompts, const TextEnds& ends, const GenerationOptions& options,
-                  Arena& arena, const std::function<void(size_t, GeneratedIds&&)>& done) {
+                  Arena& arena, const std::function<void(size_t, GeneratedIds&&)>& done, bool is_complete) {
   check(cache.model().config(), ends, options);
   Generating generating(cache, ends, {.texts = options.batch});
   for (const auto& prompt : prompts) {
     GenerationRequest request{static_cast<uint64_t>(&prompt - prompts.data()), prompt, &options};
+    request.is_complete = is_complete;
     check(cache.model().config(), ends, request);
     generating.add(std::move(request));
   }

@@ -45,13 +45,23 @@ struct GenerationOptions : GenerateOptions {
 
 using Prompts = std::vector<std::vector<int32_t>>;
 
+// Tokens before which no start token is put. A start token that they begin with is the one that other prompts get, so
+// that the same text has the same result.
+struct CompletePrompt {
+  std::vector<int32_t> ids;
+  bool is_complete;
+
+  CompletePrompt(const TextEnds& ends, std::vector<int32_t> tokens);
+};
+
 // A prompt to continue. The options must outlive its generation.
 struct GenerationRequest {
   uint64_t key = 0;                  // names the text in results, and is the prompt of on_token
-  std::vector<int32_t> prompt = {};  // without the start token
+  std::vector<int32_t> prompt = {};  // without the start token, unless it is complete
   const GenerationOptions* options = nullptr;
-  std::string salt = "";    // prefixes are shared with texts of the same salt
-  std::string client = "";  // whose texts take turns with those of others
+  std::string salt = "";     // prefixes are shared with texts of the same salt
+  std::string client = "";   // whose texts take turns with those of others
+  bool is_complete = false;  // no start token is put before the prompt
 };
 
 // Throws Error for options out of range, tokens outside the vocabulary, and a prompt that does not fit into the context
@@ -78,7 +88,8 @@ class Generating {
   using Done = std::function<void(Result&&)>;
   static constexpr int kMostOvertaken = 16;  // later texts that start before one that does not fit
 
-  // The cache and `ends` must outlive the object. If `ends` has a start token, it is put before each prompt.
+  // The cache and `ends` must outlive the object. If `ends` has a start token, it is put before each prompt that is not
+  // complete.
   Generating(TextCache& cache, const TextEnds& ends, const GenerationLimits& limits);
   ~Generating();
 
@@ -128,7 +139,8 @@ class Generating {
 // Continues prompts, and calls done(prompt, text) when a text is complete. Throws Error as check does, and for a model
 // whose output is not finite. After an exception the cache must not be used again.
 void generate_ids(TextCache& cache, const Prompts& prompts, const TextEnds& ends, const GenerationOptions& options,
-                  Arena& arena, const std::function<void(size_t prompt, GeneratedIds&&)>& done);
+                  Arena& arena, const std::function<void(size_t prompt, GeneratedIds&&)>& done,
+                  bool is_complete = false);
 
 // Continues one prompt, with a temporary cache.
 GeneratedIds generate_ids(const Transformer<float>& model, std::span<const int32_t> prompt, const TextEnds& ends,

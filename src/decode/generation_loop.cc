@@ -14,6 +14,7 @@ namespace qkv {
 // A text and what is known of it.
 struct GenerationLoop::Prepared::Text {
   std::vector<int32_t> prompt;
+  bool is_complete = false;
   GenerationOptions options;
   std::string salt = {}, client = {};
   std::optional<GrowingText> growing = {};
@@ -57,7 +58,7 @@ struct GenerationLoop::State {
         cache_bytes(engine->cache.room() * row_bytes) {}
 
   static GenerationRequest request_of(const Text& text) {
-    return {text.id, text.prompt, &text.options, text.salt, text.client};
+    return {text.id, text.prompt, &text.options, text.salt, text.client, text.is_complete};
   }
 
   // Makes the engine again after a step that failed.
@@ -142,21 +143,23 @@ GenerationLoop::GenerationLoop(const Generator& generator, const LoopLimits& lim
 GenerationLoop::~GenerationLoop() = default;
 
 GenerationLoop::Prepared GenerationLoop::prepare(const std::string& prompt, const GenerateOptions& options) const {
-  return prepare(state_->generator.run.codec.encode(prompt, "prompt"), options);
+  return prepare(state_->generator.run.ends.beginning(state_->generator.run.codec.encode(prompt, "prompt")), options);
 }
 
 GenerationLoop::Prepared GenerationLoop::prepare(std::vector<int32_t> prompt, const GenerateOptions& options) const {
   const Generator::Model& generator = state_->generator;
   auto text = std::make_unique<Prepared::Text>();
-  const bool is_empty = prompt.empty();
-  text->prompt = std::move(prompt);
+  CompletePrompt complete(generator.run.ends, std::move(prompt));
+  const bool is_empty = complete.ids.empty();
+  text->prompt = std::move(complete.ids);
+  text->is_complete = complete.is_complete;
   text->options = {{options}};
   text->growing.emplace(generator, text->options, is_empty);
   Prepared prepared(std::move(text));
   const Prepared::Text& t = *prepared.text_;
   const GenerationRequest request = State::request_of(t);
   check(generator.run.model->config(), generator.run.ends, request);
-  prepared.prompt_tokens = std::ssize(t.prompt);
+  prepared.prompt_tokens = std::ssize(generator.run.ends.beginning(t.prompt, t.is_complete));
   prepared.cost = prepared.prompt_tokens + options.max_tokens;
   prepared.rows = 1;
   prepared.bytes = rows_needed(generator.run.model->config(), generator.run.ends, request) * state_->row_bytes;

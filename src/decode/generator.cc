@@ -63,6 +63,10 @@ std::vector<int32_t> Generator::encode(const std::string& text, bool plain) cons
   return plain ? codec.encode_plain(text, "prompt") : codec.encode(text, "prompt");
 }
 
+std::vector<int32_t> Generator::with_start(std::vector<int32_t> tokens) const {
+  return model_->run.ends.beginning(tokens);
+}
+
 std::string Generator::decode(const std::vector<int32_t>& tokens) const { return model_->run.codec.decode(tokens); }
 
 std::optional<int32_t> Generator::token(const std::string& spelling) const {

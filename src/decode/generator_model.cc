@@ -27,13 +27,33 @@ GenerationEnd end_of(GeneratedIds::End end) {
 }  // namespace
 
 void Generator::Model::generate(const Prompts& prompts, const GenerationOptions& options,
-                                const std::function<void(size_t, GeneratedIds&&)>& done) const {
+                                const std::function<void(size_t, GeneratedIds&&)>& done, bool is_complete) const {
   Prompts texts;
-  for (const auto& prompt : prompts) texts.push_back(run.ends.beginning(prompt));
+  for (const auto& prompt : prompts) texts.push_back(run.ends.beginning(prompt, is_complete));
   std::unique_ptr<TextCache> cache = caches.take(texts);
   const ArenaPool::Lease lease(arenas, 1);
-  generate_ids(*cache, prompts, run.ends, options, lease.front(), done);
+  generate_ids(*cache, prompts, run.ends, options, lease.front(), done, is_complete);
   caches.give_back(std::move(cache));
+}
+
+Generation Generator::Model::continue_tokens(const std::vector<int32_t>& prompt, const GenerateOptions& options) const {
+  const CompletePrompt complete(run.ends, prompt);
+  GrowingText text(*this, options, complete.ids.empty());
+  const auto emit = [&] {
+    const std::string_view piece = text.next_piece();
+    if (options.on_text && !piece.empty()) options.on_text(piece);
+  };
+  const auto on_token = [&](size_t, const GeneratedIds& found) {
+    const bool stops = text.add(found);
+    emit();
+    return stops;
+  };
+  const auto done = [&](size_t, GeneratedIds&& found) {
+    text.finish(found.end);
+    emit();
+  };
+  generate({complete.ids}, {{options}, {}, on_token}, done, complete.is_complete);
+  return text.take();
 }
 
 GeneratedToken Generator::Model::token_of(const GeneratedIds& ids, bool first) const {

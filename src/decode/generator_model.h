@@ -23,7 +23,10 @@ struct Generator::Model {
   Model(LanguageRun loaded, int64_t cache_bytes) : run(std::move(loaded)), caches(*run.model, cache_bytes) {}
 
   void generate(const Prompts& prompts, const GenerationOptions& options,
-                const std::function<void(size_t, GeneratedIds&&)>& done) const;
+                const std::function<void(size_t, GeneratedIds&&)>& done, bool is_complete = false) const;
+
+  // Generates the continuation of tokens, before which no start token is put.
+  Generation continue_tokens(const std::vector<int32_t>& prompt, const GenerateOptions& options) const;
 
   // Returns the last generated token. first: it is the first token of the text.
   GeneratedToken token_of(const GeneratedIds& ids, bool first) const;

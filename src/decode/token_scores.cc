@@ -21,10 +21,8 @@ std::vector<GeneratedToken> Generator::score(const std::vector<int32_t>& tokens,
   const int64_t vocab = model.config().target_vocab;
   for (const int32_t token : tokens)
     if (token < 0 || token >= vocab) fail("tokens must be from 0 to {} (one is {})", vocab - 1, token);
-  std::vector<int32_t> read = model_->run.ends.beginning(tokens);
-  read.pop_back();
-  if (std::ssize(read) > max_length())
-    fail("tokens must be at most {}, the start token included (are {})", max_length() + 1, read.size() + 1);
+  const std::span<const int32_t> read = std::span(tokens).first(tokens.size() - 1);
+  if (std::ssize(read) > max_length()) fail("tokens must be at most {} (are {})", max_length() + 1, tokens.size());
   GeneratedIds scored;
   std::vector<GeneratedToken> result;
   const auto add = [&](float log_p, GeneratedIds::Alternatives others) {
@@ -43,7 +41,7 @@ std::vector<GeneratedToken> Generator::score(const std::vector<int32_t>& tokens,
   Packed text;
   text.append(read);
   const Matrix<float> h = model.hidden(text, c);
-  for (int64_t begin = std::ssize(read) + 1 - std::ssize(tokens); begin < h.rows; begin += kScoredRows) {
+  for (int64_t begin = 0; begin < h.rows; begin += kScoredRows) {
     const Arena::Scope block(arena);
     const Matrix<float> log_p = model.output().logits(h.row_range(begin, std::min(h.rows, begin + kScoredRows)), c);
     log_softmax<float>(log_p);

@@ -97,6 +97,7 @@ ExportReport export_run(const LanguageRun& loaded, const RunDirectory& run, cons
                        {"pad_token_id", ends.front()}};
   const auto write_text = [&](const std::string& directory) {
     write_language_tokenizer(directory, loaded.codec, loaded.ends, loaded.model->config().max_length);
+    write_chat_templates(RunDirectory(directory), loaded.chat);
   };
   return write(run, out, *loaded.model, {tokens, generation_of(read_decoding_defaults(run)), write_text}, type);
 }

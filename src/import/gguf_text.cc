@@ -5,6 +5,7 @@
 #include "core/fail.h"
 #include "core/json.h"
 #include "core/to_size.h"
+#include "import/chat_import.h"
 #include "text/sentencepiece_writer.h"
 #include "text/tokenizer_json.h"
 
@@ -127,14 +128,9 @@ class VisibleSpaces {
   std::vector<std::string_view> pieces_;  // sorted
 };
 
-void require(const GgufMetadata& metadata, const char* name, bool value) {
-  if (metadata.flag(key_of(name), value) != value)
-    fail("{}: {} must be {} for a tokenizer of SentencePiece (is {})", metadata.where(), key_of(name), value, !value);
-}
-
 TextCodec sentencepiece_codec(const GgufMetadata& metadata, const GgufTokens& tokens, const std::string& where) {
-  require(metadata, "add_bos_token", true);
-  require(metadata, "add_eos_token", false);
+  if (metadata.flag(key_of("add_eos_token"), false))
+    fail("{}: {} must be false for a tokenizer of SentencePiece (is true)", metadata.where(), key_of("add_eos_token"));
   const std::vector<float> scores = metadata.numbers(key_of("scores"), kMaxPieces);
   if (scores.size() != tokens.pieces().size())
     fail("{}: {} must have {} elements, one per token (has {})", metadata.where(), key_of("scores"),
@@ -191,6 +187,33 @@ TextCodec byte_codec(const GgufMetadata& metadata, const GgufTokens& tokens, con
 
 }  // namespace
 
+namespace {
+
+// The templates tokenizer.chat_template and tokenizer.chat_template.NAME, and the special tokens.
+ChatFiles gguf_chat(const GgufMetadata& metadata, const GgufTokens& tokens) {
+  const std::string key = "tokenizer.chat_template";
+  ChatFiles chat;
+  for (const auto& [name, value] : metadata.all()) {
+    if (name == key) chat.templates[kDefaultTemplate] = metadata.text(name);
+    if (!name.starts_with(key + ".")) continue;
+    const std::string own = name.substr(key.size() + 1);
+    check_template_name(own, metadata.where());
+    chat.templates[own] = metadata.text(name);
+  }
+  if (chat.templates.empty()) return chat;
+  const auto spelling = [&](const char* name) {
+    const auto id = tokens.special(name);
+    return id ? tokens.pieces()[to_size(*id)] : "";
+  };
+  chat.tokens.bos_token = spelling("bos_token_id");
+  chat.tokens.eos_token = spelling("eos_token_id");
+  chat.tokens.unk_token = spelling("unknown_token_id");
+  chat.tokens.pad_token = spelling("padding_token_id");
+  return chat;
+}
+
+}  // namespace
+
 LanguageText gguf_text(const GgufMetadata& metadata) {
   const std::string kind = metadata.text(key_of("model"));
   if (kind != "llama" && kind != "gpt2")
@@ -204,6 +227,12 @@ LanguageText gguf_text(const GgufMetadata& metadata) {
   const auto start = tokens.special("bos_token_id");
   text.config.start = start ? text.codec.piece(*start) : text.config.ends.front();
   if (text.codec.unit() == TextUnit::pieces) text.config.start = text.codec.piece(text.codec.tokenizer().start());
+  text.chat = gguf_chat(metadata, tokens);
+  if (text.codec.unit() == TextUnit::pieces)
+    text.chat.tokens.starts_prompts = metadata.flag(key_of("add_bos_token"), true);
+  const std::string end = end_of_answer(text.chat, text.codec);
+  std::vector<std::string>& ends = text.config.ends;
+  if (!end.empty() && std::ranges::find(ends, end) == ends.end()) ends.push_back(end);
   return text;
 }
 

@@ -13,8 +13,7 @@ namespace {
 
 using nlohmann::json;
 
-// The table of all files that import reads: the next three lists. A `*` at the start of a name stands for any text
-// without /.
+// The table of all files that import reads: the next three lists. A `*` stands for any text without /.
 
 struct Weights {
   const char* file;
@@ -37,6 +36,10 @@ constexpr Weights kWeights[] = {
 constexpr const char* kSettings[] = {
     "config.json",
     "generation_config.json",
+    // chat templates
+    "chat_template.jinja",
+    "chat_template.json",
+    "additional_chat_templates/*.jinja",
     // sentence-transformers; modules.json names folders whose config.json and weights are read
     "modules.json",
     "sentence_bert_config.json",
@@ -67,8 +70,11 @@ constexpr const char* kMarianSettings[] = {"*.yml", "*.spm", "vocab.model"};
 constexpr size_t kListed = 12;  // files that an error lists
 
 bool matches(std::string_view file, std::string_view pattern) {
-  if (!pattern.starts_with('*')) return file == pattern;
-  return file.find('/') == std::string_view::npos && file.ends_with(pattern.substr(1));
+  const size_t star = pattern.find('*');
+  if (star == pattern.npos) return file == pattern;
+  const std::string_view prefix = pattern.substr(0, star), suffix = pattern.substr(star + 1);
+  if (file.size() < prefix.size() + suffix.size() || !file.starts_with(prefix) || !file.ends_with(suffix)) return false;
+  return file.substr(prefix.size()).find('/') == std::string_view::npos;
 }
 
 std::vector<std::string> matching(const std::vector<std::string>& files, std::string_view pattern) {

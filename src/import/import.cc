@@ -10,6 +10,7 @@
 #include "core/to_size.h"
 #include "hub/name.h"
 #include "import/architecture.h"
+#include "import/chat_import.h"
 #include "import/gguf_file.h"
 #include "import/hub.h"
 #include "import/imported_model.h"
@@ -119,7 +120,8 @@ void create_language_model(ImportedModel& model, LanguageText text, const RunDir
       (text.codec.unit() == TextUnit::pieces && more > 0 && more <= kMaxPadding))
     text.codec.fit(model.config.target_vocab, model.path);
   check_vocabulary(model, model.config.target_vocab, "token", text.codec.size());
-  create_run(out, LanguageRun{model.config, text.config, text.codec}, [&](const RunDirectory& partial) {
+  const LanguageRun run{model.config, text.config, text.codec, text.chat};
+  create_run(out, run, [&](const RunDirectory& partial) {
     write_weights(model, partial.model());
     write_decoding_defaults(partial, model.decoding);
   });
@@ -254,6 +256,8 @@ ImportReport import_model(const std::string& source, const std::string& out, con
   }
   ImportedModel model = read_any(source, options);
   if (!options.adapter.empty()) model.adapter = std::make_shared<const PeftAdapter>(options.adapter, model.origins);
+  if (const auto* language = std::get_if<LanguageText>(&model.text))
+    std::ranges::move(chat_problems(language->chat), std::back_inserter(model.notes));
   if (const auto* text = std::get_if<TranslatorText>(&model.text))
     create_translator(model, *text, source, RunDirectory(out));
   else if (const auto* language = std::get_if<LanguageText>(&model.text))

@@ -31,6 +31,7 @@ struct TranslatorText {
 struct LanguageText {
   LanguageConfig config;
   TextCodec codec;
+  ChatFiles chat = {};
 };
 struct EncoderText {
   EmbeddingConfig config;
@@ -77,8 +78,9 @@ TextCodec read_text_codec(const ModelFiles& files, const std::string& tokenizer_
 // file and field.
 std::optional<HuggingFaceTokenizer> read_library_tokenizer(const ModelFiles& files);
 
-// Reads the tokenizer and the tokens around a text: those that the tokenizer adds, or else bos_token_id and
-// eos_token_id of generation_config.json or config.json. Each token of eos_token_id ends a text.
+// Reads the tokenizer, the chat templates and the tokens around a text: the start that the tokenizer adds, or else
+// bos_token_id of generation_config.json or config.json; as ends each token of eos_token_id in both files, eos_token of
+// tokenizer_config.json, and the token that ends an answer in the chat template.
 LanguageText read_language_text(const TextSource& source, const std::string& tokenizer_class);
 
 // Replaces the model's special tokens by those of the options.

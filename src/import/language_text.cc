@@ -4,6 +4,7 @@
 
 #include "core/fail.h"
 #include "core/json.h"
+#include "import/chat_import.h"
 #include "import/imported_model.h"
 #include "import/vocabulary_files.h"
 #include "text/sentencepiece_writer.h"
@@ -103,21 +104,29 @@ std::optional<HuggingFaceTokenizer> read_library_tokenizer(const ModelFiles& fil
 LanguageText read_language_text(const TextSource& source, const std::string& tokenizer_class) {
   const ModelFiles& files = source.files;
   const Settings& config = source.config;
-  LanguageText text{{}, read_text_codec(files, tokenizer_class)};
+  LanguageText text{{}, read_text_codec(files, tokenizer_class), read_chat(files)};
   if (text.codec.unit() == TextUnit::pieces) text.codec = extended(text.codec, source);
   const TextCodec& codec = text.codec;
   text.config.unit = codec.unit();
   if (source.embeds) return text;
   std::vector<std::string> starts;
+  std::vector<std::string>& ends = text.config.ends;
+  const auto add_end = [&](const std::string& piece) {
+    if (!piece.empty() && std::ranges::find(ends, piece) == ends.end()) ends.push_back(piece);
+  };
   const auto read = [&](const Settings& settings) {
-    if (text.config.ends.empty()) text.config.ends = pieces_of(settings, "eos_token_id", codec);
+    for (const std::string& piece : pieces_of(settings, "eos_token_id", codec)) add_end(piece);
     if (starts.empty()) starts = pieces_of(settings, "bos_token_id", codec);
   };
   if (files.has("generation_config.json"))
     read(Settings(files.open_small("generation_config.json")->text(), files.path("generation_config.json")));
   read(config);
+  const Settings tokenizer_config = read_tokenizer_config(files);
+  if (const std::string end = token_of(tokenizer_config, "eos_token"); codec.id(end)) add_end(end);
+  add_end(end_of_answer(text.chat, codec));
   if (codec.unit() == TextUnit::pieces) {
     text.config.start = codec.piece(codec.tokenizer().start());
+    text.chat.tokens.starts_prompts = tokenizer_config.flag("add_bos_token", true);
     return text;
   }
   if (text.config.ends.empty() && codec.after()) text.config.ends = {codec.piece(*codec.after())};

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "io/chat_files.h"
 #include "io/run_directory.h"
 #include "model/transformer.h"
 #include "qkv/inspect.h"
@@ -21,8 +22,9 @@ struct TextEnds {
   std::vector<int32_t> ends;   // at least one
   bool starts_prompts = true;  // whether `start` precedes every prompt; otherwise only an empty one
 
-  // Returns the tokens that a model reads to continue a prompt.
-  std::vector<int32_t> beginning(std::span<const int32_t> prompt) const;
+  // Returns the tokens that a model reads to continue a prompt. is_complete: the prompt has its start token already, or
+  // is to have none.
+  std::vector<int32_t> beginning(std::span<const int32_t> prompt, bool is_complete = false) const;
 };
 
 // Throws Error, beginning with `where`, for a token that the vocabulary lacks, and if no token ends a text.
@@ -34,6 +36,7 @@ struct LanguageRun {
   ModelConfig config;  // a decoder alone, with the codec's tokens
   LanguageConfig language;
   TextCodec codec;
+  ChatFiles chat = {};
   TextEnds ends = {};                                   // set when read
   std::unique_ptr<Transformer<float>> model = nullptr;  // null until the weights are loaded
 

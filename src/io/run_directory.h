@@ -19,6 +19,9 @@ class RunDirectory {
   std::string text() const { return root_ + "/text.json"; }
   std::string recommendation() const { return root_ + "/recommendation.json"; }
   std::string language() const { return root_ + "/language.json"; }
+  std::string chat() const { return root_ + "/chat.json"; }  // special tokens of the chat templates
+  std::string chat_template() const { return root_ + "/chat_template.jinja"; }
+  std::string chat_templates() const { return root_ + "/additional_chat_templates"; }
   std::string embedding() const { return root_ + "/embedding.json"; }
   std::string dense() const { return root_ + "/dense.safetensors"; }  // linear layers after the pooling
   std::string classification() const { return root_ + "/classification.json"; }

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "serve/chat_request.h"
 #include "serve/openai_generation.h"
 #include "serve/openai_routes.h"
 #include "serve/request_object.h"
@@ -9,34 +10,7 @@
 namespace qkv {
 namespace {
 
-using nlohmann::json;
 using nlohmann::ordered_json;
-
-std::string content_of(const json& message) {
-  const auto content = message.find("content");
-  if (content == message.end() || content->is_null()) return "";
-  if (content->is_string()) return content->get<std::string>();
-  if (!content->is_array()) refuse_field("messages", "must have a string or text parts as content");
-  std::string text;
-  for (const json& part : *content) {
-    if (!part.is_object() || part.value("type", json()) != "text" || !part.value("text", json()).is_string())
-      refuse_field("messages", "must have text parts only");
-    text += part["text"].get<std::string>();
-  }
-  return text;
-}
-
-std::vector<ChatMessage> messages_of(const json& list) {
-  if (!list.is_array() || list.empty()) refuse_field("messages", "must be a list of messages");
-  std::vector<ChatMessage> messages;
-  for (const json& message : list) {
-    if (!message.is_object() || !message.value("role", json()).is_string())
-      refuse_field("messages", "must be objects with role and content");
-    std::string role = message["role"].get<std::string>();
-    messages.push_back({role == "developer" ? "system" : std::move(role), content_of(message)});
-  }
-  return messages;
-}
 
 ordered_json chat_token(const std::string& token, double log_probability) {
   ordered_json bytes = ordered_json::array();
@@ -85,8 +59,10 @@ void answer_chat(const CallPtr& call) {
   RequestObject object = RequestObject::parse(call->body());
   OpenAiRequest request = read_openai_request(object, *call, "chatcmpl-");
   if (!request.model->chat)
-    refuse_field("messages", "need a chat template: serve with --chat-template {}=TEMPLATE", request.model->name);
-  request.prompts = {request.model->chat->prompt(messages_of(object.get("messages")))};
+    refuse_field("messages", "need a chat template: serve with --chat-template {}=TEMPLATE{}", request.model->name,
+                 request.model->chat_problem);
+  const ChatRequest chat = read_chat_request(object, call->body(), *request.model->chat);
+  request.prompts = {request.model->chat->prompt(chat.messages, chat.options)};
   request.echoes = {""};
   if (const std::string stop = request.model->chat->stop(); !stop.empty()) request.options.stop.push_back(stop);
   request.options.max_tokens = room_for(*request.model, request.prompts.front(), call->service().options());

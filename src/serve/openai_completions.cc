@@ -1,5 +1,6 @@
 // POST /v1/completions, with the log-probabilities of prompts.
 #include <cmath>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "serve/batch_work.h"
@@ -23,17 +24,32 @@ std::vector<int32_t> ids_of(const json& list, std::string_view name) {
   return ids;
 }
 
-// Prompts: a string, strings, token ids, or lists of token ids.
-std::vector<std::vector<int32_t>> prompts_of(const json& value, const Generator& generator) {
-  const auto ids_of_text = [&](const json& text) { return generator.encode(text.get<std::string>()); };
-  if (value.is_null()) return {{}};
+// The tokens of a prompt. The first `hidden` are not in its text: the start token.
+struct PromptTokens {
+  std::vector<int32_t> ids = {};
+  size_t hidden = 0;
+
+  std::string text(const Generator& generator) const {
+    return generator.decode({ids.begin() + static_cast<std::ptrdiff_t>(hidden), ids.end()});
+  }
+};
+
+// Prompts: a string, strings, token ids, or lists of token ids, before which nothing is put.
+std::vector<PromptTokens> prompts_of(const json& value, const Generator& generator) {
+  const auto ids_of_text = [&](const json& text) {
+    const std::vector<int32_t> ids = generator.encode(text.get<std::string>());
+    std::vector<int32_t> read = generator.with_start(ids);
+    const size_t hidden = read.size() - ids.size();
+    return PromptTokens{std::move(read), hidden};
+  };
+  if (value.is_null()) return {PromptTokens()};
   if (value.is_string()) return {ids_of_text(value)};
   if (!value.is_array() || value.empty()) refuse_field("prompt", "must be a string, strings, or token ids");
-  if (value.front().is_number()) return {ids_of(value, "prompt")};
-  std::vector<std::vector<int32_t>> prompts;
+  if (value.front().is_number()) return {{ids_of(value, "prompt")}};
+  std::vector<PromptTokens> prompts;
   for (const json& entry : value) {
     if (!entry.is_string() && !entry.is_array()) refuse_field("prompt", "must be a string, strings, or token ids");
-    prompts.push_back(entry.is_string() ? ids_of_text(entry) : ids_of(entry, "prompt"));
+    prompts.push_back(entry.is_string() ? ids_of_text(entry) : PromptTokens{ids_of(entry, "prompt")});
   }
   return prompts;
 }
@@ -68,14 +84,25 @@ ordered_json completion_logprobs(std::span<const GeneratedToken> tokens, int64_t
   return all;
 }
 
+// Leaves out the tokens that are not in the text. The first that is has no log-probability.
+void hide_start(std::vector<GeneratedToken>& scores, size_t hidden) {
+  scores.erase(scores.begin(), scores.begin() + static_cast<std::ptrdiff_t>(std::min(hidden, scores.size())));
+  if (scores.empty()) return;
+  scores.front().log_probability = std::numeric_limits<double>::quiet_NaN();
+  scores.front().alternatives.clear();
+}
+
 // Computes the log-probabilities of the prompts, and continues with `then`.
-void score_prompts(const CallPtr& call, const std::shared_ptr<OpenAiRequest>& request, std::function<void()> then) {
+void score_prompts(const CallPtr& call, const std::shared_ptr<OpenAiRequest>& request, std::vector<size_t> hidden,
+                   std::function<void()> then) {
   int64_t cost = 0;
   for (const std::vector<int32_t>& prompt : request->prompts) cost += std::ssize(prompt);
-  const auto score = [request] {
+  const auto score = [request, hidden = std::move(hidden)] {
     try {
-      for (const std::vector<int32_t>& prompt : request->prompts)
+      for (const std::vector<int32_t>& prompt : request->prompts) {
         request->scores.push_back(request->model->generator->score(prompt, request->options.alternatives));
+        hide_start(request->scores.back(), hidden[request->scores.size() - 1]);
+      }
     } catch (const Error&) {
       throw_model_error(std::current_exception());
     }
@@ -96,10 +123,16 @@ void answer_completions(const CallPtr& call) {
   request->logprobs = object.has("logprobs");
   request->options.alternatives = object.integer("logprobs", 0, between(0, 20));
   const Generator& generator = *request->model->generator;
-  request->prompts = prompts_of(object.get("prompt"), generator);
+  for (const char* name : {"tools", "functions"})
+    if (const auto& tools = object.get(name); !tools.is_null() && !tools.empty())
+      refuse_field(name, "are for chat completions");
   const bool echo = object.flag("echo");
-  for (const std::vector<int32_t>& prompt : request->prompts)
-    request->echoes.push_back(echo ? generator.decode(prompt) : "");
+  std::vector<size_t> hidden;
+  for (PromptTokens& prompt : prompts_of(object.get("prompt"), generator)) {
+    request->echoes.push_back(echo ? prompt.text(generator) : "");
+    hidden.push_back(prompt.hidden);
+    request->prompts.push_back(std::move(prompt.ids));
+  }
   check_openai_request(*request, call->service().options());
   const auto answer = [call, request] {
     answer_openai(call, std::move(*request),
@@ -110,7 +143,7 @@ void answer_completions(const CallPtr& call) {
     if (std::ssize(prompt) > request->model->max_length())
       refuse_field("echo", "with logprobs needs a prompt of at most {} tokens (has {})", request->model->max_length(),
                    prompt.size());
-  score_prompts(call, request, answer);
+  score_prompts(call, request, std::move(hidden), answer);
 }
 
 }  // namespace qkv

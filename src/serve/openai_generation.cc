@@ -22,9 +22,6 @@ void refuse_unserved(RequestObject& object, int64_t choices) {
   refuse_unserved_members(object);
   if (object.integer("best_of", choices, at_least(0)) != choices) refuse_field("best_of", "must be the same as n");
   if (object.has("suffix")) refuse_field("suffix", "is not supported");
-  for (const char* name : {"tools", "functions"})
-    if (const auto& tools = object.get(name); !tools.is_null() && !tools.empty())
-      refuse_field(name, "are not supported");
   const auto& format = object.get("response_format");
   if (!format.is_null() && !(format.is_object() && format.value("type", nlohmann::json()) == "text"))
     refuse_field("response_format", "must be {{\"type\": \"text\"}}");

@@ -4,6 +4,7 @@
 #include <ctime>
 
 #include "core/fail.h"
+#include "core/file_descriptor.h"
 #include "core/json.h"
 #include "qkv/run_defaults.h"
 #include "serve/languages.h"
@@ -53,6 +54,22 @@ void ServedModel::set_languages(const ServedRun& run) {
   target_language = pair.target;
 }
 
+// Sets the template that is given, by name or as a file, or the model's own. A model whose own template cannot be used
+// still answers other requests.
+void ServedModel::set_chat(const ServedRun& run) {
+  constexpr size_t kMaxTemplate = 1 << 20;
+  const std::string& given = run.chat_template;
+  if (given.ends_with(".jinja") || given.find('/') != std::string::npos)
+    return void(chat.emplace(*generator, read_file(given, kMaxTemplate)));
+  if (!given.empty()) return void(chat.emplace(*generator, given));
+  if (!has_chat_template(run.run)) return;
+  try {
+    chat.emplace(*generator);
+  } catch (const Error& error) {
+    chat_problem = fmt::format(" ({})", error.what());
+  }
+}
+
 void ServedModel::load(const ServedRun& run, bool embeds) {
   if (info.kind != RunKind::recommender) tokenizer.emplace(run.run, info.kind);
   switch (info.kind) {
@@ -65,7 +82,7 @@ void ServedModel::load(const ServedRun& run, bool embeds) {
     case RunKind::language_model:
       generator.emplace(run.run, int64_t{0});  // its loops have caches of their own
       generate_defaults = default_generate_options(run.run);
-      if (!run.chat_template.empty()) chat.emplace(run.chat_template, *generator);
+      set_chat(run);
       if (embeds) embedder.emplace(run.run);
       break;
     case RunKind::recommender: {

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "qkv/chat.h"
 #include "qkv/classifier.h"
 #include "qkv/embedder.h"
 #include "qkv/generator.h"
@@ -17,7 +18,6 @@
 #include "qkv/titles.h"
 #include "qkv/translator.h"
 #include "serve/batch_queue.h"
-#include "serve/chat_template.h"
 #include "serve/compute.h"
 #include "serve/deliveries.h"
 #include "serve/metrics.h"
@@ -75,7 +75,8 @@ class ServedModel {
   std::optional<Titles> titles;  // of a recommender
   std::optional<Embedder> embedder;
   std::optional<Classifier> classifier;
-  std::optional<ChatTemplate> chat;          // of a language model
+  std::optional<Chat> chat;  // of a language model
+  std::string chat_problem;  // why the model's own template is not used: " (…)"; "" if it has none or is used
   std::optional<ServedTokenizer> tokenizer;  // of all but a recommender
   int64_t loaded = 0;                        // seconds since 1970
   // What a request does not set has these values, of a translator or a language model.
@@ -108,6 +109,7 @@ class ServedModel {
 
   void load(const ServedRun& run, bool embeds);
   void set_languages(const ServedRun& run);
+  void set_chat(const ServedRun& run);
 
   ModelMetrics& metrics_;
   std::vector<Place> lanes_;

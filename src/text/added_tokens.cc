@@ -57,7 +57,8 @@ AddedTokens::AddedTokens(const std::vector<AddedToken>& tokens, bool normalized,
   table_ = PrefixTable(std::move(strings));
 }
 
-std::vector<std::variant<std::string_view, int32_t>> AddedTokens::find(std::string_view text) const {
+std::vector<std::variant<std::string_view, int32_t>> AddedTokens::find(std::string_view text,
+                                                                       const Accept& accept) const {
   std::vector<std::variant<std::string_view, int32_t>> parts;
   size_t done = 0;  // what stands before is in the parts
   for (size_t place = 0; !table_.empty() && place < text.size();) {
@@ -69,6 +70,10 @@ std::vector<std::variant<std::string_view, int32_t>> AddedTokens::find(std::stri
     const AddedToken& token = tokens_[to_size(match->value)];
     size_t begin = place, end = place + match->length;
     place = end;
+    if (accept && !accept(token, begin, end)) {
+      place = begin + 1;
+      continue;
+    }
     if (token.single_word && (is_word(last_of(text.substr(0, begin))) || is_word(first_of(text.substr(end))))) continue;
     if (token.strips_left)
       for (Character c; begin > done && is_space(c = last_of(text.substr(done, begin - done)));) begin -= c.length;

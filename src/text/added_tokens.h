@@ -31,9 +31,12 @@ class AddedTokens {
   AddedTokens(const std::vector<AddedToken>& tokens, bool normalized,
               const std::function<std::string(std::string_view)>& normalize);
 
+  // Whether a token that is spelt in [begin, end) of the text may be found there.
+  using Accept = std::function<bool(const AddedToken& token, size_t begin, size_t end)>;
+
   // The parts of a text in their order: text between tokens, never empty, and tokens. From the left, the longest of
-  // those that begin at the same place.
-  std::vector<std::variant<std::string_view, int32_t>> find(std::string_view text) const;
+  // those that begin at the same place. accept: null accepts all.
+  std::vector<std::variant<std::string_view, int32_t>> find(std::string_view text, const Accept& accept = {}) const;
 
  private:
   std::vector<AddedToken> tokens_;

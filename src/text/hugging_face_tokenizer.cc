@@ -138,18 +138,27 @@ std::vector<int32_t> HuggingFaceTokenizer::encode_plain(std::string_view text) c
   return ids;
 }
 
-std::vector<int32_t> HuggingFaceTokenizer::encode(std::string_view text) const {
+std::vector<int32_t> HuggingFaceTokenizer::encode(std::string_view text) const { return encode(text, {}); }
+
+std::vector<int32_t> HuggingFaceTokenizer::encode(std::string_view text, const AddedTokens::Accept& accept) const {
   if (text.size() > kMaxTextBytes)
     fail("tokenizer: a text of {} bytes, expected at most {}", text.size(), kMaxTextBytes);
   std::vector<int32_t> ids;
-  for (const auto& part : model_->raw.find(text)) {
+  for (const auto& part : model_->raw.find(text, accept)) {
     if (const auto* id = std::get_if<int32_t>(&part)) {
       ids.push_back(*id);
       continue;
     }
     const auto raw = std::get<std::string_view>(part);
     const std::string normal = model_->normalize(raw);
-    for (const auto& inner : model_->normalized.find(normal)) {
+    const auto offset = static_cast<size_t>(raw.data() - text.data());
+    AddedTokens::Accept in_normal;
+    if (accept)
+      in_normal = [&](const AddedToken& token, size_t begin, size_t end) {
+        if (normal != raw) return accept(token, offset, offset + raw.size());
+        return accept(token, offset + begin, offset + end);
+      };
+    for (const auto& inner : model_->normalized.find(normal, in_normal)) {
       if (const auto* id = std::get_if<int32_t>(&inner)) {
         ids.push_back(*id);
         continue;

@@ -59,6 +59,9 @@ class HuggingFaceTokenizer {
 
   // Ids of a text of valid UTF-8, at most 2^30 bytes, as transformers gives with add_special_tokens=False.
   std::vector<int32_t> encode(std::string_view text) const;
+  // The same, but added tokens are only found where `accept` says so. A token that is looked for in normalized text has
+  // the place of the text around it where normalization changes that text.
+  std::vector<int32_t> encode(std::string_view text, const AddedTokens::Accept& accept) const;
 
   // The same of a text in which added tokens are not looked for: what spells one is ordinary text.
   std::vector<int32_t> encode_plain(std::string_view text) const;

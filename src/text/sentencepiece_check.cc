@@ -172,4 +172,17 @@ std::string_view charsmap_of(std::string_view model) {
   return table;
 }
 
+std::vector<int32_t> piece_types(std::string_view model) {
+  constexpr int32_t kNormal = 1;
+  const std::string where = "SentencePiece model";
+  std::vector<int32_t> types;
+  MessageReader reader(model, where);
+  while (reader.next())
+    if (reader.is(1, Wire::bytes)) {
+      const int32_t type = read_piece(reader.bytes(), where).type;
+      types.push_back(type == 0 ? kNormal : type);
+    }
+  return types;
+}
+
 }  // namespace qkv

@@ -2,8 +2,10 @@
 // written in a model and reads past its own buffers if they lie.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace qkv {
 
@@ -16,5 +18,8 @@ void check_sentencepiece(std::string_view model, const std::string& where);
 
 // Returns the normalizer's table of a model that has been checked; "" if there is none.
 std::string_view charsmap_of(std::string_view model);
+
+// Returns the types of the pieces of a model that was checked, by id (text/sentencepiece_writer.h names them).
+std::vector<int32_t> piece_types(std::string_view model);
 
 }  // namespace qkv

@@ -109,6 +109,7 @@ class LanguageData {
 
   const LanguageFiles& files_;
   TextCodec codec_;
+  ChatFiles chat_;
   TextEnds ends_;
   TokenStream train_, dev_;
 };
@@ -145,6 +146,7 @@ LanguageData::LanguageData(const TrainingSession& session, const LanguageRecipe&
     LanguageRun run = read_run<LanguageRun>(session.resumed ? session.run : RunDirectory(files.init));
     if (!session.resumed) expect_same(run, given);
     codec_ = std::move(run.codec);
+    chat_ = std::move(run.chat);
     ends_ = run.ends;
     if (!session.resumed) session.report(starting_report(files.init, given.training));
   } else {
@@ -211,7 +213,7 @@ std::unique_ptr<Task> LanguageData::make_task(const LanguageRecipe& recipe) cons
 }
 
 void LanguageData::create_run(const RunDirectory& run, const LanguageRecipe& recipe) const {
-  qkv::create_run(run, LanguageRun{recipe.model, recipe.language, codec_}, [&](const RunDirectory& partial) {
+  qkv::create_run(run, LanguageRun{recipe.model, recipe.language, codec_, chat_}, [&](const RunDirectory& partial) {
     make_directory(partial.checkpoints());
     write_training(partial, recipe.training);
     write_initial<LanguageRun>(files_.init, recipe, partial);

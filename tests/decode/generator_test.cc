@@ -198,13 +198,15 @@ TEST_F(GeneratorTest, ScoresTokensAsItGeneratesThem) {
                                                o.temperature = 0;
                                                o.alternatives = 3;
                                              }));
-  const std::vector<GeneratedToken> scored = generator.score(generator.encode(prompt + more.text), 3);
-  ASSERT_EQ(scored.size(), 4 + more.tokens.size());
+  const std::vector<GeneratedToken> scored =
+      generator.score(generator.with_start(generator.encode(prompt + more.text)), 3);
+  ASSERT_EQ(scored.size(), 5 + more.tokens.size());
   EXPECT_TRUE(std::isnan(scored.front().log_probability));
   EXPECT_TRUE(scored.front().alternatives.empty());
-  EXPECT_EQ(scored.front().text, "a");
+  EXPECT_EQ(scored[1].text, "a");
+  EXPECT_LT(scored[1].log_probability, 0);
   for (size_t i = 0; i < more.tokens.size(); i++) {
-    const GeneratedToken &a = scored[4 + i], &b = more.tokens[i];
+    const GeneratedToken &a = scored[5 + i], &b = more.tokens[i];
     EXPECT_EQ(a.text, b.text);
     EXPECT_NEAR(a.log_probability, b.log_probability, 1e-5);
     ASSERT_EQ(a.alternatives.size(), 3u);
@@ -220,16 +222,16 @@ TEST_F(GeneratorTest, ScoresAsManyTokensAsItReads) {
   EXPECT_TRUE(generator.score({}).empty());
   EXPECT_EQ(generator.score(generator.encode("x")).size(), 1u);
   const auto count = static_cast<size_t>(generator.max_length());
-  const std::vector<int32_t> longest(count, generator.encode("x").front());
+  const std::vector<int32_t> longest(count + 1, generator.encode("x").front());
   EXPECT_LT(generator.score(longest).back().log_probability, 0);
-  const std::vector<int32_t> longer(count + 1, longest.front());
+  const std::vector<int32_t> longer(count + 2, longest.front());
   for (const int32_t token : {-1, 1 << 20, std::numeric_limits<int32_t>::min()}) {
     const std::string error = error_of([&] { generator.score({longest.front(), token}); });
     EXPECT_TRUE(error.starts_with("tokens must be from 0 to ") && error.ends_with(fmt::format(" (one is {})", token)))
         << error;
   }
   EXPECT_EQ(error_of([&] { generator.score(longer); }),
-            fmt::format("tokens must be at most {}, the start token included (are {})", count + 1, count + 2));
+            fmt::format("tokens must be at most {} (are {})", count + 1, count + 2));
 }
 
 TEST_F(GeneratorTest, ErrorsNameTheInvalidValue) {

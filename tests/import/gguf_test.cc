@@ -215,6 +215,19 @@ TEST(GgufTokenizer, OfGemmaFindsRunsOfSpacesAndTheTokensOfTurns) {
   EXPECT_EQ(codec.encode_plain("<turn>\na   a<bos>", "text"), (Ids{3, 6, 7, 5, 9, 3}));
   EXPECT_EQ(codec.decode(Ids{4, 6, 7, 5, 9}), "\na   a");
   EXPECT_EQ(codec.piece(10), "    ");  // another piece has the spelling of SentencePiece
+
+  w.add("tokenizer.chat_template", "{% for m in messages %}{{ m.content }}<turn>\n{% endfor %}");
+  w.add("tokenizer.chat_template.tool_use", "t");
+  w.add("tokenizer.ggml.add_bos_token", false);
+  const testing::TempFile chat("chat.gguf", w.bytes());
+  const MappedFile mapped_chat(chat.path());
+  const LanguageText text = gguf_text(parse_gguf(mapped_chat.bytes(), chat.path()).metadata);
+  EXPECT_EQ(text.chat.templates.size(), 2U);
+  EXPECT_EQ(text.chat.templates.at("tool_use"), "t");
+  EXPECT_EQ(text.chat.tokens.bos_token, "<bos>");
+  EXPECT_EQ(text.chat.tokens.eos_token, "<eos>");
+  EXPECT_EQ(text.config.ends, (std::vector<std::string>{"<eos>", "<turn>"}));
+  EXPECT_FALSE(text.chat.tokens.starts_prompts);
 }
 
 // The error of importing a file, without the folder of the test.
@@ -256,8 +269,9 @@ TEST(GgufFiles, UnsupportedFeaturesAreNamed) {
   EXPECT_EQ(with("llama.attention.value_length", uint32_t{4}),
             "model.gguf: llama.attention.value_length must be 2 (is 4)");
   EXPECT_EQ(with("split.count", uint32_t{3}), "model.gguf: must be a whole model (is one of 3 parts)");
-  EXPECT_EQ(with("tokenizer.ggml.add_bos_token", false),
-            "model.gguf: tokenizer.ggml.add_bos_token must be true for a tokenizer of SentencePiece (is false)");
+  EXPECT_EQ(
+      with("tokenizer.chat_template./", "x"),
+      "model.gguf: the name of a chat template must have 1 to 64 letters, digits, \"_\", \"-\" and \".\" (is \"/\")");
   EXPECT_EQ(with("general.alignment", uint32_t{48}),
             "model.gguf: general.alignment must be a power of two up to 1048576 (is 48)");
   EXPECT_EQ(error_with([](GgufWriter& w) { w.add_tensor("rope_freqs.weight", {1}, {3.0f}); }).substr(0, 80),

@@ -21,7 +21,10 @@ const std::string kGolden = QKV_GOLDEN_DIR "/tokenizers/";
 // A directory with one of the golden tokenizers, as tokenizer.json or in the older files.
 class LanguageTextTest : public ::testing::Test {
  protected:
-  void put(const std::string& file, const std::string& text) { testing::spill(directory_ / file, text); }
+  void put(const std::string& file, const std::string& text) {
+    std::filesystem::create_directories(std::filesystem::path(directory_ / file).parent_path());
+    testing::spill(directory_ / file, text);
+  }
   void put_json(const std::string& name) { put("tokenizer.json", testing::slurp(kGolden + name + ".json")); }
   void put_vocabulary_and_merges(const std::string& name) {
     const json file = json::parse(testing::slurp(kGolden + name + ".json"));
@@ -68,7 +71,58 @@ TEST_F(LanguageTextTest, ReadsTokenizerJson) {
   EXPECT_EQ(text.config.start, "<|begin_of_text|>");  // the tokenizer adds it
   EXPECT_EQ(text.config.ends, (std::vector<std::string>{"<|endoftext|>", "("}));
   put("generation_config.json", R"({"eos_token_id": 420})");
-  EXPECT_EQ(read(R"({"eos_token_id": 7})").config.ends, std::vector<std::string>{"<|begin_of_text|>"});
+  EXPECT_EQ(read(R"({"eos_token_id": 7})").config.ends, (std::vector<std::string>{"<|begin_of_text|>", "("}));
+}
+
+TEST_F(LanguageTextTest, EveryNamedEndEndsAText) {
+  put_json("qwen2");
+  put("generation_config.json", R"({"eos_token_id": [7]})");
+  put("tokenizer_config.json", R"({"eos_token": {"content": "<think>"}})");
+  EXPECT_EQ(read(R"({"eos_token_id": 420})").config.ends, (std::vector<std::string>{"(", "<|endoftext|>", "<think>"}));
+  // The end of an answer, which no other file names.
+  put("chat_template.jinja",
+      "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}");
+  EXPECT_EQ(read(R"({"eos_token_id": 420})").config.ends,
+            (std::vector<std::string>{"(", "<|endoftext|>", "<think>", "<|im_end|>"}));
+  put("chat_template.jinja", "{% for m in messages %}{{ m.content }} ({% endfor %}");
+  EXPECT_EQ(read(R"({"eos_token_id": 420})").config.ends.size(), 3U) << "an ordinary piece ends nothing";
+}
+
+TEST_F(LanguageTextTest, ReadsChatTemplatesFromWhereverTheyAre) {
+  put_json("qwen2");
+  const std::string config = R"({"eos_token_id": 420})";
+  EXPECT_EQ(read(config).chat, ChatFiles());
+  put("chat_template.json", R"({"chat_template": "of a processor"})");
+  EXPECT_EQ(read(config).chat.templates.at("default"), "of a processor");
+  put("tokenizer_config.json", R"({"chat_template": "one", "bos_token": "<s>", "legacy": false,
+      "added_tokens_decoder": {"423": {"content": "<think>", "rstrip": true,
+      "normalized": false}, "420": {"content": "<|endoftext|>",
+      "special": true}, "421": {"content": "<|im_start|>", "special": true, "lstrip": true}}})");
+  json tokenizer = json::parse(testing::slurp(kGolden + "qwen2.json"));
+  tokenizer["added_tokens"][1]["lstrip"] = true, tokenizer["added_tokens"][3]["rstrip"] = true;
+  put("tokenizer.json", tokenizer.dump());
+  const ChatFiles one = read(config).chat;
+  EXPECT_EQ(one.templates, (std::map<std::string, std::string>{{"default", "one"}}));
+  EXPECT_EQ(one.tokens.bos_token, "<s>");
+  EXPECT_EQ(one.tokens.strip_left, std::vector<std::string>{"<|im_start|>"});
+  EXPECT_EQ(one.tokens.strip_right, std::vector<std::string>{"<think>"});
+  EXPECT_FALSE(one.tokens.space_after_tokens);
+  put("tokenizer.json", testing::slurp(kGolden + "qwen2.json"));
+  put("tokenizer_config.json",
+      R"({"chat_template": [{"name": "default", "template": "d"}, {"name": "tool_use", "template": "t"}]})");
+  EXPECT_EQ(read(config).chat.templates, (std::map<std::string, std::string>{{"default", "d"}, {"tool_use", "t"}}));
+  put("chat_template.jinja", "file");
+  put("additional_chat_templates/rag.jinja", "r");
+  EXPECT_EQ(read(config).chat.templates, (std::map<std::string, std::string>{{"default", "file"}, {"rag", "r"}}));
+  put("tokenizer_config.json", R"({"chat_template": 3})");
+  std::filesystem::remove(directory_ / "chat_template.jinja");
+  std::filesystem::remove_all(directory_ / "additional_chat_templates");
+  EXPECT_EQ(error(config),
+            "tokenizer_config.json: chat_template must be a text or a list of objects with name and template");
+  put("tokenizer_config.json", R"({"chat_template": [{"name": "../x", "template": "t"}]})");
+  EXPECT_EQ(error(config),
+            "tokenizer_config.json: the name of a chat template must have 1 to 64 letters, digits, "
+            "\"_\", \"-\" and \".\" (is \"../x\")");
 }
 
 TEST_F(LanguageTextTest, TheConfigurationNamesTheStartIfTheTokenizerAddsNone) {

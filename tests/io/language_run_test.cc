@@ -96,5 +96,39 @@ TEST_F(LanguageRunTest, StreamsTextInWholeCharacters) {
   EXPECT_EQ(all, found.text);
 }
 
+TEST_F(LanguageRunTest, KeepsChatTemplates) {
+  write(byte_pieces(), 258);
+  LanguageRun run = load_run<LanguageRun>(run_.root());
+  EXPECT_EQ(run.chat, ChatFiles());
+  run.chat.templates = {{"default", "{{ x }}\r\n\n"}, {"tool_use", "t"}};
+  run.chat.tokens.bos_token = "<s>";
+  run.chat.tokens.strip_right = {"<end>"};
+  run.chat.tokens.space_after_tokens = false;
+  run.write(run_);
+  EXPECT_EQ(load_run<LanguageRun>(run_.root()).chat, run.chat);
+  EXPECT_TRUE(std::filesystem::exists(run_.root() + "/additional_chat_templates/tool_use.jinja"));
+  testing::spill(run_.chat(), R"({"bos": "x"})");
+  EXPECT_TRUE(error().starts_with("chat.json: ")) << error();
+}
+
+TEST_F(LanguageRunTest, PiecesMayHaveNoStart) {
+  const TextCodec codec = TextCodec::of_pieces(Tokenizer::train({"a b c", "b c a"}, {TokenizerKind::bpe, 30}));
+  ModelConfig config = testing::small_config();
+  config.encoder_layers = config.source_vocab = 0;
+  config.shared_embeddings = false;
+  config.target_vocab = codec.size();
+  LanguageRun run{config, {.unit = TextUnit::pieces, .start = "<s>"}, codec};
+  for (const bool starts : {true, false}) {
+    run.chat.tokens.starts_prompts = starts;
+    std::filesystem::remove_all(run_.root());
+    create_run(run_, run, [](const RunDirectory&) {});
+    EXPECT_EQ(std::filesystem::exists(run_.chat()), !starts);
+    const TextEnds ends = read_run<LanguageRun>(run_).ends;
+    EXPECT_EQ(ends.beginning(Ids{9}), starts ? (Ids{1, 9}) : Ids{9});
+    EXPECT_EQ(ends.beginning(Ids{9}, true), Ids{9});
+    EXPECT_EQ(ends.beginning(Ids{}), Ids{1});
+  }
+}
+
 }  // namespace
 }  // namespace qkv

@@ -62,7 +62,7 @@ def test_scoring_the_prompts_counts_no_text(server):
     body = {**GREEDY, "prompt": ["A", "A red"], "max_tokens": 2, "n": 2}
     for name, echo in (("plain", False), ("scored", True)):
         assert server.post("/v1/completions", {**body, "echo": echo}, headers={"X-Request-Id": name}).status == 200
-        counts = r".* texts=4 input_tokens=12 output_tokens=8 "
+        counts = r".* texts=4 input_tokens=16 output_tokens=8 "
         assert wait_for(lambda name=name: any(re.search(f" id={name} {counts}", line) for line in server.lines)), server.lines
 
 

@@ -1,0 +1,22 @@
+// What a request of /v1/chat/completions gives to the chat template of a model.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "qkv/chat.h"
+#include "serve/request_object.h"
+
+namespace qkv {
+
+struct ChatRequest {
+  std::string messages;  // JSON
+  ChatOptions options;
+};
+
+// Reads messages, tools, tool_choice, documents, chat_template_kwargs, enable_thinking, reasoning_effort,
+// add_generation_prompt and continue_final_message. body: that of the object, whose members are in the order of the
+// client. Throws HttpError 400 for what is none of these, and for what the template does not read.
+ChatRequest read_chat_request(RequestObject& object, std::string_view body, const Chat& chat);
+
+}  // namespace qkv
