@@ -15,6 +15,7 @@ void add_train_command(CLI::App& app);
 void add_translate_command(CLI::App& app);
 void add_recommend_command(CLI::App& app);
 void add_generate_command(CLI::App& app);
+void add_chat_command(CLI::App& app);
 void add_embed_command(CLI::App& app);
 void add_classify_command(CLI::App& app);
 void add_rerank_command(CLI::App& app);

@@ -11,7 +11,7 @@
 
 namespace [[gnu::visibility("default")]] qkv {
 
-// What a chat template reads besides the messages, as JSON; "" for none.
+// Input of a chat template in addition to the messages, as JSON; "" for none.
 struct ChatOptions {
   std::string tools = "";      // an array of tools, as in OpenAI's API
   std::string documents = "";  // an array of objects, such as {"title": …, "text": …}
@@ -36,8 +36,8 @@ class Chat {
   // Error with the template's own text for a conversation that it refuses, for a message that it would drop because it
   // does not know its role, and for a template that takes more than about 0.1 s or 16 MiB.
   std::string text(const std::string& messages, const ChatOptions& options = {}) const;
-  // Returns the tokens of that text, the start token included where the template writes it. What messages, tools and
-  // documents spell is never a control token.
+  // Returns the tokens of that text, the start token included where the template writes it. Text of messages, tools and
+  // documents is never a control token.
   std::vector<int32_t> prompt(const std::string& messages, const ChatOptions& options = {}) const;
   // Generates the assistant's answer.
   Generation answer(const std::string& messages, const GenerateOptions& generate = {},

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import codecs
+import json
 import os
 import queue
 import threading
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Callable, Iterable, Iterator, overload
+from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, Mapping, Sequence, overload
 
 from . import _qkv
 from ._arguments import check_text, checked_texts, documents_options
@@ -243,6 +244,76 @@ class Generator:
         found = [_text_score(s) for s in self._generator.score(checked_texts("texts", texts), dict(options))]
         return found[0] if isinstance(text, str) else found
 
+    @documents_options("GenerateOptions")
+    def chat(
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        *,
+        tools: Sequence[Mapping[str, Any]] | None = None,
+        documents: Sequence[Mapping[str, Any]] | None = None,
+        variables: Mapping[str, Any] | None = None,
+        chat_template: str = "",
+        continue_final_message: bool = False,
+        on_text: Callable[[str], object] | None = None,
+        **options: Unpack[GenerateOptions],
+    ) -> Generation:
+        """Answers a conversation, which the chat template of the model turns into its prompt.
+
+        >>> generator = qkv.Generator("runs/lm")
+        >>> numbers = "{% for m in messages %}{{ m.content }}{% endfor %}"
+        >>> generator.chat([{"role": "user", "content": "45"}], chat_template=numbers, max_tokens=4, temperature=0).text
+        '6789'
+
+        messages: the conversation, as in OpenAI's API: dictionaries with role ("system", "user", "assistant", "tool") and
+            content, and others that the template reads. What they spell is never a control token.
+        tools, documents: what the template reads under these names.
+        variables: further variables of the template, such as {"enable_thinking": False}.
+        chat_template: the name of a template of the model, or of a built-in one (chatml, llama2, llama3, mistral, zephyr,
+            plain), or the source of a template in Jinja; by default the model's own.
+        continue_final_message: continue the last message rather than answer it.
+        on_text: called with each new piece of the answer.
+
+        Raises qkv.Error, a ValueError, with the template's own text for a conversation that it refuses, and as
+        generate_all does.
+        """
+        decoder = codecs.getincrementaldecoder("utf-8")("replace")
+
+        def emit(text: str) -> None:
+            if text and on_text is not None:
+                on_text(text)
+
+        chat = _chat_options(tools, documents, variables, not continue_final_message, continue_final_message)
+        found = self._generator.chat(
+            chat_template, _json(messages), chat, dict(options), lambda piece: emit(decoder.decode(piece))
+        )
+        emit(decoder.decode(b"", final=True))
+        return _generation(found)
+
+    def chat_text(
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        *,
+        tools: Sequence[Mapping[str, Any]] | None = None,
+        documents: Sequence[Mapping[str, Any]] | None = None,
+        variables: Mapping[str, Any] | None = None,
+        chat_template: str = "",
+        add_generation_prompt: bool = True,
+        continue_final_message: bool = False,
+    ) -> str:
+        """Returns the text that the chat template makes of a conversation, as transformers' apply_chat_template does with
+        tokenize=False.
+
+        >>> qkv.Generator("runs/lm").chat_text(
+        ...     [{"role": "user", "content": "45"}], chat_template="{{ messages[0].role }}: {{ messages[0].content }}")
+        'user: 45'
+
+        Parameters and errors are those of chat; add_generation_prompt ends the text with the beginning of an answer.
+        """
+        chat = _chat_options(
+            tools, documents, variables, add_generation_prompt and not continue_final_message, continue_final_message
+        )
+        return self._generator.chat_text(chat_template, _json(messages), chat)
+
     def attend(self, text: str, more: int = 0) -> AttentionMap:
         """Returns the attention weights of `text` and of up to `more` tokens that the model continues it with, each the
         most probable one. The only kind is "decoder".
@@ -254,6 +325,22 @@ class Generator:
         """
         check_text("text", text)
         return AttentionMap._of(self._generator.attend(text, more))
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _chat_options(
+    tools: Any, documents: Any, variables: Any, add_generation_prompt: bool, continue_final_message: bool
+) -> dict[str, Any]:
+    texts = {"tools": tools, "documents": documents, "variables": variables}
+    given = {name: "" if value is None else _json(value) for name, value in texts.items()}
+    return {
+        **given,
+        "add_generation_prompt": add_generation_prompt,
+        "continue_final_message": continue_final_message,
+    }
 
 
 def _tokens(tokens: list[_qkv.GeneratedToken]) -> list[GeneratedToken]:

@@ -356,6 +356,16 @@ class Generator:
         on_done: Callable[[int, Generation], object] | None,
     ) -> list[Generation]: ...
     def score(self, texts: list[str], options: dict[str, Any]) -> list[TextScore]: ...
+    # messages: JSON; chat: the fields of ChatOptions; on_text as in generate
+    def chat(
+        self,
+        chat_template: str,
+        messages: str,
+        chat: dict[str, Any],
+        options: dict[str, Any],
+        on_text: Callable[[bytes], object] | None,
+    ) -> Generation: ...
+    def chat_text(self, chat_template: str, messages: str, chat: dict[str, Any]) -> str: ...
     def attend(self, text: str, more: int) -> AttentionMap: ...
 
 class DownloadProgress:

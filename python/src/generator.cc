@@ -7,6 +7,7 @@
 
 #include "bindings.h"
 #include "options.h"
+#include "qkv/chat.h"
 
 namespace nb = nanobind;
 
@@ -38,6 +39,32 @@ std::vector<TextScore> score(const Generator& generator, const std::vector<std::
   return generator.score_all(texts, options);
 }
 
+// The parts of a conversation as JSON, and the flags of ChatOptions.
+ChatOptions chat_options(const nb::dict& values) {
+  const auto text = [&](const char* name) { return nb::cast<std::string>(values[name]); };
+  return {text("tools"), text("documents"), text("variables"), nb::cast<bool>(values["add_generation_prompt"]),
+          nb::cast<bool>(values["continue_final_message"])};
+}
+
+std::string chat_text(const Generator& generator, const std::string& chat_template, const std::string& messages,
+                      const nb::dict& chat) {
+  return Chat(generator, chat_template).text(messages, chat_options(chat));
+}
+
+// Generates an answer. on_text is called as by generate.
+Generation chat(const Generator& generator, const std::string& chat_template, const std::string& messages,
+                const nb::dict& chat, const nb::dict& values, const nb::object& on_text) {
+  const ChatOptions chat_values = chat_options(chat);
+  GenerateOptions options = options_of<GenerateOptions>(values, "chat");
+  options.on_text = [&](std::string_view text) {
+    handle_signals();
+    const nb::gil_scoped_acquire gil;
+    if (!on_text.is_none()) on_text(nb::bytes(text.data(), text.size()));
+  };
+  const nb::gil_scoped_release release;
+  return Chat(generator, chat_template).answer(messages, options, chat_values);
+}
+
 }  // namespace
 
 nb::str text_of(std::string_view bytes) {
@@ -67,6 +94,8 @@ void bind_generator(nb::module_& m) {
       .def(nb::init<const std::string&, int64_t>(), Free())
       .def("generate", generate, nb::arg(), nb::arg(), nb::arg().none(), nb::arg().none())
       .def("score", score)
+      .def("chat", chat, nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg().none())
+      .def("chat_text", chat_text)
       .def("attend", &Generator::attend, Free());
 }
 

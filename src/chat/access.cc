@@ -54,7 +54,7 @@ Value loop_attribute(const Value& value, std::string_view name) {
   if (name == "first") return index == 0;
   if (name == "last") return index + 1 == length;
   if (name == "length") return length;
-  if (name == "depth") return int64_t{1};  // of recursive loops, which there are none of
+  if (name == "depth") return int64_t{1};  // loops are not recursive
   if (name == "depth0") return int64_t{0};
   if (name == "previtem") return index > 0 ? items[loop.index - 1] : Renderer::undefined("there is no previous item");
   if (name == "nextitem")
@@ -63,7 +63,7 @@ Value loop_attribute(const Value& value, std::string_view name) {
   return Renderer::undefined(fmt::format("'LoopContext object' has no attribute '{}'", name));
 }
 
-// What Python's getattr finds; null if it finds nothing.
+// Returns the attribute that Python's getattr finds, if any.
 std::optional<Value> own_attribute(const Value& value, std::string_view name) {
   const Function* method = nullptr;
   if (text_of(value)) method = find_text_method(name);

@@ -27,7 +27,7 @@ class Expression {
 };
 using ExpressionPtr = std::unique_ptr<const Expression>;
 
-// What a loop does next: goes on, or ends this round or all of them.
+// How a loop continues: with the next statement, with the next item, or not at all.
 enum class Flow { next, skip, end };
 
 class Statement {

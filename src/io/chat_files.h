@@ -13,7 +13,7 @@ namespace qkv {
 struct ChatTokens {
   std::string bos_token = "", eos_token = "", unk_token = "", sep_token = "", pad_token = "", cls_token = "",
               mask_token = "";
-  std::vector<std::string> strip_left = {}, strip_right = {};  // tokens that take the white space beside them
+  std::vector<std::string> strip_left = {}, strip_right = {};  // tokens that take the white space next to them
   bool space_after_tokens = true, starts_prompts = true;
 
   bool operator==(const ChatTokens&) const = default;

@@ -1,4 +1,4 @@
-// What a request of /v1/chat/completions gives to the chat template of a model.
+// The part of a request of /v1/chat/completions that the chat template of a model reads.
 #pragma once
 
 #include <string>
@@ -16,7 +16,7 @@ struct ChatRequest {
 
 // Reads messages, tools, tool_choice, documents, chat_template_kwargs, enable_thinking, reasoning_effort,
 // add_generation_prompt and continue_final_message. body: that of the object, whose members are in the order of the
-// client. Throws HttpError 400 for what is none of these, and for what the template does not read.
+// client. Throws HttpError 400 for other values, and for those that the template does not read.
 ChatRequest read_chat_request(RequestObject& object, std::string_view body, const Chat& chat);
 
 }  // namespace qkv

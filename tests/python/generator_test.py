@@ -113,3 +113,30 @@ def test_errors_name_the_invalid_argument(generator, call, message):
     with pytest.raises(qkv.Error) as error:
         call(generator)
     assert str(error.value).startswith(message)
+
+
+CHAT_TEMPLATE = "{% for m in messages %}{{ m.content }}{% endfor %}{% if tools %}{{ tools[0].n }}{% endif %}{{ more }}" \
+                "{% if add_generation_prompt %}5{% endif %}"
+
+
+def test_chat_answers_a_conversation(generator):
+    messages = [{"role": "user", "content": "3"}, {"role": "assistant", "content": "4"}]
+    options = {"max_tokens": 2, "temperature": 0, "chat_template": CHAT_TEMPLATE}
+    pieces = []
+    found = generator.chat(messages, on_text=pieces.append, **options)
+    assert (found.text, "".join(pieces), found.end) == ("67", "67", "length")
+    assert found == generator.generate("345", max_tokens=2, temperature=0)
+    assert generator.chat(messages, tools=[{"n": 5}], variables={"more": 6}, continue_final_message=True, **options).text == "56"
+    assert generator.chat_text(messages, chat_template=CHAT_TEMPLATE, tools=[{"n": 7}], variables={"more": "é"}) == "347é5"
+    assert generator.chat_text(messages, chat_template=CHAT_TEMPLATE, add_generation_prompt=False) == "34"
+
+
+@pytest.mark.parametrize(("template", "message"), [
+    ("", "chat_template: the model has none of its own"), ("other", "chat_template: unknown name \"other\""),
+    ("{% if", "chat template: line 1: the template ends within a tag"), ("{{ raise_exception('no') }}", "^no$"),
+])
+def test_chat_errors_are_those_of_the_template(generator, template, message):
+    with pytest.raises(qkv.Error, match=message):
+        generator.chat([{"role": "user", "content": "3"}], chat_template=template)
+    with pytest.raises(qkv.Error, match="messages: must be a list of messages"):
+        generator.chat_text([], chat_template="{{ messages }}")
