@@ -58,4 +58,4 @@ class Chat {
 // Returns whether the run directory of a language model has a chat template.
 bool has_chat_template(const std::string& run_directory);
 
-}  // namespace gnu::visibility("default")]]qkv
+}  // namespace qkv

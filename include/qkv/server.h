@@ -218,4 +218,4 @@ class Server {
   std::unique_ptr<State> state_;
 };
 
-}  // namespace gnu::visibility("default")]]qkv
+}  // namespace qkv

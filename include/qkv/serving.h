@@ -163,4 +163,4 @@ class GenerationLoop {
   std::unique_ptr<State> state_;
 };
 
-}  // namespace gnu::visibility("default")]]qkv
+}  // namespace qkv

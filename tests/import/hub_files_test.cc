@@ -30,6 +30,15 @@ TEST(HubFiles, PrefersSafetensorsAndLeavesOutWhatIsNotRead) {
                                  "source.spm", "target.spm", "model.safetensors"}));
 }
 
+TEST(HubFiles, TakesChatTemplates) {
+  const HubFiles chosen =
+      choose_files({"additional_chat_templates/rag.jinja", "additional_chat_templates/old/rag.jinja",
+                    "chat_template.jinja", "config.json", "model.safetensors", "other/rag.jinja", "rag.jinja"},
+                   "hf:a/b");
+  EXPECT_EQ(chosen.names,
+            (Names{"config.json", "chat_template.jinja", "additional_chat_templates/rag.jinja", "model.safetensors"}));
+}
+
 TEST(HubFiles, TakesTheWeightsThatAreThere) {
   EXPECT_EQ(choose_files({"config.json", "pytorch_model.bin"}, "x").names.back(), "pytorch_model.bin");
   EXPECT_EQ(
