@@ -79,7 +79,7 @@ class ServedModel {
   std::string chat_problem;  // why the model's own template is not used: " (…)"; "" if it has none or is used
   std::optional<ServedTokenizer> tokenizer;  // of all but a recommender
   int64_t loaded = 0;                        // seconds since 1970
-  // What a request does not set has these values, of a translator or a language model.
+  // The values of what a request does not set, of a translator or a language model.
   TranslateOptions translate_defaults = {};
   GenerateOptions generate_defaults = {};
 

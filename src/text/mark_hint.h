@@ -1,4 +1,4 @@
-// What a file that is no UTF-8 text is, by its first bytes, for error messages.
+// A hint for error messages on a file that is no UTF-8 text, by its first bytes.
 #pragma once
 
 #include <string>

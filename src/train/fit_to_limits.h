@@ -19,7 +19,7 @@ inline constexpr double kFittedWarmup = 0.25, kFittedCooldown = 0.3;  // shares 
 // batches per epoch, and `seconds` the time of a step.
 double expected_steps(const TrainingConfig& training, double batches, double seconds);
 
-// Sets warmup_steps and cooldown for a run of about so many steps, unless one of schedule, warmup_steps and cooldown is
+// Sets warmup_steps and cooldown for a run of about `steps` steps, unless one of schedule, warmup_steps and cooldown is
 // among the names in `given`. The peak of inverse_sqrt belongs to its warm-up: if this becomes shorter by a factor, the
 // learning rate falls by its cube root, unless it is given. Returns the names of the values that changed.
 std::vector<std::string> fit_to_steps(TrainingConfig& training, const std::set<std::string>& given, double steps);

@@ -344,7 +344,7 @@ TEST_F(TranslatorExport, IsReadBackWithTheSameTranslationsAndScores) {
       EXPECT_EQ(found[i].hypotheses[k].text, wanted[i].hypotheses[k].text);
       EXPECT_NEAR(found[i].hypotheses[k].score, wanted[i].hypotheses[k].score, 1e-5);
     }
-  // What is read back starts from <pad>, and is written as it is.
+  // The run that was read back starts from <pad>, and is written as it is.
   export_model(directory_ / "again", directory_ / "twice");
   expect_same_tensors(directory_ / "twice", out());
   EXPECT_EQ(json_of(directory_ / "twice/vocab.json"), json_of(out() + "/vocab.json"));

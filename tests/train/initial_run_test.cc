@@ -101,7 +101,7 @@ TEST(InitialRun, ARecommenderOfAnotherSplitIsRefused) {
       if (leaks[from][to]) {
         expect_contains(found, run + ": was trained on ");
         expect_contains(found,
-                        fmt::format("events that are held out here, so that scores would be too high; its split is "
+                        fmt::format("events held out here, so that scores would be too high; its split is "
                                     "{}, here {}: use its split, or train without init",
                                     splits[from].second, splits[to].second));
       } else {
@@ -121,10 +121,10 @@ TEST(InitialRun, AnOlderPartOfTheLogIsRefusedAndAFewEventsAreReported) {
   started(directory / "log", "{}", "", directory / "run");
   expect_contains(
       started(directory / "older", "{}", directory / "run", directory / "a"),
-      "was trained on 120 of the 120 events that are held out here, so that scores would be too high; its log "
+      "was trained on 120 of the 120 events held out here, so that scores would be too high; its log "
       "has them in the training part of the split leave_one_out with holdout 1");
   expect_contains(started(directory / "few", "{}", directory / "run", directory / "b"),
-                  "was trained on 4 of the 120 events that are held out here; scores are slightly too high\n");
+                  "was trained on 4 of the 120 events held out here; scores are slightly too high\n");
 }
 
 TEST(InitialRun, ALanguageModelThatReadTheDevTextIsRefused) {
