@@ -106,8 +106,8 @@ std::string check_held_out(const std::string& directory, const RecommenderRun& r
   const RecommendationConfig& before = run.recommendation;
   const HeldOutEvents events = count_held_out(run.log.data, split_of(before, run.log.data), log, split_of(config, log));
   if (events.trained == 0) return "";
-  const std::string found = fmt::format("{}: was trained on {} of the {} events held out here", directory,
-                                        events.trained, events.all);
+  const std::string found =
+      fmt::format("{}: was trained on {} of the {} events held out here", directory, events.trained, events.all);
   const std::string split = describe_split(config), split_before = describe_split(before);
   if (split != split_before)
     fail("{}, so that scores would be too high; its split is {}, here {}: use its split, or train without init", found,

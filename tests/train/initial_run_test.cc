@@ -100,10 +100,9 @@ TEST(InitialRun, ARecommenderOfAnotherSplitIsRefused) {
       const std::string found = started(log, splits[to].first, run, directory / fmt::format("{}-{}", from, to));
       if (leaks[from][to]) {
         expect_contains(found, run + ": was trained on ");
-        expect_contains(found,
-                        fmt::format("events held out here, so that scores would be too high; its split is "
-                                    "{}, here {}: use its split, or train without init",
-                                    splits[from].second, splits[to].second));
+        expect_contains(found, fmt::format("events held out here, so that scores would be too high; its split is "
+                                           "{}, here {}: use its split, or train without init",
+                                           splits[from].second, splits[to].second));
       } else {
         EXPECT_EQ(found.find("was trained on"), found.npos) << splits[from].second << " " << splits[to].second << found;
       }
@@ -119,10 +118,9 @@ TEST(InitialRun, AnOlderPartOfTheLogIsRefusedAndAFewEventsAreReported) {
   };
   write("log", 0), write("older", 60), write("few", 2);
   started(directory / "log", "{}", "", directory / "run");
-  expect_contains(
-      started(directory / "older", "{}", directory / "run", directory / "a"),
-      "was trained on 120 of the 120 events held out here, so that scores would be too high; its log "
-      "has them in the training part of the split leave_one_out with holdout 1");
+  expect_contains(started(directory / "older", "{}", directory / "run", directory / "a"),
+                  "was trained on 120 of the 120 events held out here, so that scores would be too high; its log "
+                  "has them in the training part of the split leave_one_out with holdout 1");
   expect_contains(started(directory / "few", "{}", directory / "run", directory / "b"),
                   "was trained on 4 of the 120 events held out here; scores are slightly too high\n");
 }
