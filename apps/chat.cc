@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <atomic>
 #include <csignal>
+#include <cstdint>
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -14,9 +15,11 @@
 #include <string_view>
 
 #include "commands.h"
+#include "default_options.h"
 #include "options.h"
 #include "qkv/error.h"
 #include "qkv/generator.h"
+#include "qkv/run_defaults.h"
 
 namespace {
 
@@ -38,6 +41,15 @@ enum class Interrupt { hints, stops, stopped };
 std::atomic<Interrupt> interrupt = Interrupt::hints;
 
 struct StopAnswer {};
+
+constexpr int64_t kMaxTokens = 1024;
+
+// Returns the options of a run's answers where none is given. An answer may be longer than a continuation.
+qkv::GenerateOptions default_options(const std::string& run) {
+  qkv::GenerateOptions options = qkv::default_generate_options(run);
+  if (options.max_tokens == qkv::GenerateOptions().max_tokens) options.max_tokens = kMaxTokens;
+  return options;
+}
 
 void on_interrupt(int number) {
   Interrupt stops = Interrupt::stops;
@@ -167,7 +179,7 @@ void chat(const ChatCommandOptions& options) {
 void add_chat_command(CLI::App& app) {
   CLI::App* command = app.add_subcommand("chat", "Talk to a language model");
   const auto options = std::make_shared<ChatCommandOptions>();
-  options->generate.max_tokens = 1024;
+  options->generate.max_tokens = kMaxTokens;
   options->generate.slide = false;
   command->add_option("run", options->run, "Run directory of a language model")->required();
   command->add_option("--system", options->system, "System message");
@@ -180,5 +192,8 @@ void add_chat_command(CLI::App& app) {
       ->type_name("JSON");
   add_options(*command, options->generate, {"slide", "alternatives", "batch"});
   add_threads_option(*command);
-  command->callback([options] { chat(*options); });
+  command->callback([options, command] {
+    take_defaults(*command, options->generate, default_options(options->run));
+    chat(*options);
+  });
 }

@@ -284,7 +284,7 @@ class Generator:
 
         chat = _chat_options(tools, documents, variables, not continue_final_message, continue_final_message)
         found = self._generator.chat(
-            chat_template, _json(messages), chat, dict(options), lambda piece: emit(decoder.decode(piece))
+            chat_template, _json(messages), chat, {**self._defaults, **options}, lambda piece: emit(decoder.decode(piece))
         )
         emit(decoder.decode(b"", final=True))
         return _generation(found)
