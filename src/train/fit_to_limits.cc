@@ -8,6 +8,7 @@
 #include <limits>
 #include <string>
 
+#include "core/clock.h"
 #include "core/fields.h"
 #include "core/memory_limit.h"
 #include "train/memory_check.h"
@@ -61,7 +62,6 @@ std::vector<std::string> fit_to_steps(TrainingConfig& t, const std::set<std::str
 }
 
 double seconds_of_step(const Recipe& recipe, Task& task, int64_t ranks) {
-  using Clock = std::chrono::steady_clock;
   const TrainingConfig& t = recipe.training;
   const size_t used = used_memory();
   Transformer<float> model(recipe.model, recipe.items);
