@@ -73,8 +73,7 @@ void training(const fs::path& directory) {
   const TrainingConfig config;
   const OptimizerState optimizer(config, parameters);
   Seeds states(directory, "state"), metrics(directory, "metrics"), plots(directory, "plot");
-  save_state(states.path(), {1234, {5, 2, 67, {8, 9}}, 0.25, 1200, 3, true, {1100, 1200}}, "text", parameters,
-             optimizer);
+  save_state(states.path(), {1234, {5, 2, 67, {8, 9}}, 0.25, 1200, 3, {1100, 1200}}, "text", parameters, optimizer);
   Seeds messages(directory, "rank_messages");
   const auto add = [&](const auto& bytes) {
     messages.add({reinterpret_cast<const char*>(bytes.data()), bytes.size()});

@@ -25,7 +25,7 @@ using nlohmann::json;
 using testing::error_of;
 using testing::TempDir;
 
-constexpr float kTolerance = 1e-5F;  // of components of size 1, in float32 on both sides
+constexpr float kVectorTolerance = 1e-5F;  // of components of size 1, in float32 on both sides
 
 std::string golden(const std::string& name) { return QKV_GOLDEN_DIR "/sentence_transformers/" + name; }
 
@@ -96,10 +96,10 @@ void expect_vectors(const std::string& name) {
   SCOPED_TRACE(name);
   const SentenceModel model(name);
   const Embedder embedder(model.import());
-  EXPECT_LE(difference(embedder.embed(texts()).values, expected(name, "vectors")), kTolerance);
+  EXPECT_LE(difference(embedder.embed(texts()).values, expected(name, "vectors")), kVectorTolerance);
   const std::vector<float> query = expected(name, "query");
   if (query.empty()) return;
-  EXPECT_LE(difference(embedder.embed(texts(), {.prompt_name = "query"}).values, query), kTolerance);
+  EXPECT_LE(difference(embedder.embed(texts(), {.prompt_name = "query"}).values, query), kVectorTolerance);
 }
 
 TEST(SentenceTransformers, VectorsAreThoseOfEachVersion) {
@@ -138,7 +138,7 @@ TEST(SentenceTransformers, ActivationsOfLinearLayersAreThoseOfTorch) {
   for (const auto& [name, function] : activations) {
     std::vector<float> wanted;
     for (const float z : x) wanted.push_back(static_cast<float>(function(static_cast<double>(z))));
-    EXPECT_LE(difference(vector(name), wanted), kTolerance) << name;
+    EXPECT_LE(difference(vector(name), wanted), kVectorTolerance) << name;
   }
 }
 
@@ -157,10 +157,10 @@ TEST(SentenceTransformers, EveryModeOfPoolingIsReadInBothSpellings) {
   };
   for (const auto& [mode, flag] : modes) {
     newer.change("1_Pooling/config.json", "pooling_mode", mode);
-    EXPECT_LE(difference(vectors(newer), expected("mean6", mode)), kTolerance) << mode;
+    EXPECT_LE(difference(vectors(newer), expected("mean6", mode)), kVectorTolerance) << mode;
     older.change("1_Pooling/config.json", "pooling_mode_mean_tokens", false);
     older.change("1_Pooling/config.json", flag, true);
-    EXPECT_LE(difference(vectors(older), expected("mean5", mode)), kTolerance) << flag;
+    EXPECT_LE(difference(vectors(older), expected("mean5", mode)), kVectorTolerance) << flag;
     older.change("1_Pooling/config.json", flag, false);
   }
 }
@@ -214,7 +214,7 @@ TEST(SentenceTransformers, ScoresOfCrossEncodersAreThoseOfEachVersion) {
     for (size_t i = 0; i < pairs.size(); i++)
       for (const LabelScore& score : found.texts[i])
         scores[i * classifier.labels().size() + to_size(score.label)] = score.score;
-    EXPECT_LE(difference(scores, expected(name, "scores")), kTolerance) << name;
+    EXPECT_LE(difference(scores, expected(name, "scores")), kVectorTolerance) << name;
   }
 }
 
@@ -337,7 +337,7 @@ TEST(DecoderEmbedders, NeedNoTokensThatStartAndEndAText) {
   const SentenceModel model("qwen3_6");
   for (const char* name : {"bos_token_id", "eos_token_id"}) model.change("config.json", name, 50256);  // of no token
   const Embedder embedder(model.import());
-  EXPECT_LE(difference(embedder.embed(texts()).values, expected("qwen3_6", "vectors")), kTolerance);
+  EXPECT_LE(difference(embedder.embed(texts()).values, expected("qwen3_6", "vectors")), kVectorTolerance);
 }
 
 TEST(DecoderEmbedders, AnOutputLayerIsLeftOutAndNamed) {
@@ -351,7 +351,7 @@ TEST(DecoderEmbedders, AnOutputLayerIsLeftOutAndNamed) {
   std::filesystem::rename(model.model() + "/whole", path);
   const ImportReport report = import_model(model.model(), model.run());
   EXPECT_EQ(report.notes, (std::vector<std::string>{"left out: lm_head (not needed for hidden states)"}));
-  EXPECT_LE(difference(Embedder(model.run()).embed(texts()).values, expected("qwen3_6", "vectors")), kTolerance);
+  EXPECT_LE(difference(Embedder(model.run()).embed(texts()).values, expected("qwen3_6", "vectors")), kVectorTolerance);
 }
 
 TEST(DecoderEmbedders, WithoutModulesAreLanguageModelsUnlessTheySeeBothSides) {
@@ -384,7 +384,7 @@ TEST(RotaryBert, TheFieldsOfTheOriginalCodeAreRead) {
                  {"activation_function", "swiglu"}};
   testing::spill(model.model() + "/config.json", config.dump());
   const Embedder embedder(model.import());
-  EXPECT_LE(difference(embedder.embed(texts()).values, expected("nomic_6", "vectors")), kTolerance);
+  EXPECT_LE(difference(embedder.embed(texts()).values, expected("nomic_6", "vectors")), kVectorTolerance);
   EXPECT_EQ(load_run<EncoderRun>(model.run()).config.max_length, 32);
   EXPECT_EQ(model.error_with("config.json", "activation_function", "geglu"),
             "model/config.json: activation_function must be swiglu (is \"geglu\")");
