@@ -76,12 +76,13 @@ void wait_unless_ended(const Signals& signals, double seconds, const std::future
     if (ends(signals.wait(0.01))) std::_Exit(1);
 }
 
-// Ends the program after a time, whatever its threads wait for.
-void end_after(double seconds) {
+// Ends the program after a time, whatever its threads wait for. Without a thread for it, they must end by themselves.
+void end_after(double seconds) try {
   std::thread([seconds] {
     std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
     std::_Exit(1);
   }).detach();
+} catch (const std::system_error&) {
 }
 
 // Reads keys, certificates and runs again on a thread of its own: a file may be slow, and signals must be heeded.
@@ -130,7 +131,7 @@ bool drain(qkv::Server& server, const Signals& signals, const qkv::ServerOptions
 }
 
 template <class F>
-std::future<void> run_in_thread(F&& f) try {
+std::future<std::invoke_result_t<F>> run_in_thread(F&& f) try {
   return std::async(std::launch::async, std::forward<F>(f));
 } catch (const std::system_error& error) {
   throw qkv::Error(fmt::format("server: a thread cannot be started: {}", error.code().message()));
@@ -139,7 +140,7 @@ std::future<void> run_in_thread(F&& f) try {
 // Returns what a function returns that reads files. Ends the program if a signal comes before.
 template <class F>
 auto wait_for(const Signals& signals, F&& f) {
-  std::future<std::invoke_result_t<F>> result = std::async(std::launch::async, std::forward<F>(f));
+  std::future<std::invoke_result_t<F>> result = run_in_thread(std::forward<F>(f));
   while (result.wait_for(std::chrono::seconds(0)) != std::future_status::ready)
     if (ends(signals.wait(0.01))) std::_Exit(0);
   return result.get();

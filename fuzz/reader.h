@@ -13,18 +13,14 @@ namespace qkv::fuzz {
 // bytes.size() + 64 MB.
 // clang-format off
 #define QKV_FUZZ_TARGETS(target) \
-  target(adapter) target(argos) target(arrow) target(bert) target(charsmap) target(config) target(ctranslate2) \
-  target(explain) target(form) target(gguf) target(gpt2) target(gpt_neox) target(gzip) target(html) \
-  target(http_request) target(http_target) target(hub) target(interactions) target(item_features) target(json) \
-  target(llama) target(marian) \
   target(adapter) target(argos) target(arrow) target(bert) target(charsmap) target(chat_template) target(config) \
-  target(ctranslate2) target(explain) target(form) target(gguf) target(gpt2) target(gpt_neox) target(html) target(http_request) \
-  target(http_target) target(hub) target(interactions) target(item_features) target(json) target(llama) target(marian) \
-  target(metrics) target(multipart) target(npz) target(pairs) target(pickle) target(plot) target(rank_messages) \
-  target(requests) target(safetensors) target(saved_interactions) target(sentencepiece) target(server_completions) \
-  target(server_embeddings) target(server_gorse) target(server_translate) target(settings) target(state) target(text) \
-  target(text_requests) target(titles) target(tokenizer_json) target(torch) \
-  target(vocabulary_files) target(weights) target(weights_int4)
+  target(ctranslate2) target(explain) target(form) target(gguf) target(gpt2) target(gpt_neox) target(gzip) \
+  target(html) target(http_request) target(http_target) target(hub) target(interactions) target(item_features) \
+  target(json) target(llama) target(marian) target(metrics) target(multipart) target(npz) target(pairs) \
+  target(pickle) target(plot) target(rank_messages) target(requests) target(safetensors) target(saved_interactions) \
+  target(sentencepiece) target(server_completions) target(server_embeddings) target(server_gorse) \
+  target(server_translate) target(settings) target(state) target(text) target(text_requests) target(titles) \
+  target(tokenizer_json) target(torch) target(vocabulary_files) target(weights) target(weights_int4)
 // clang-format on
 #define QKV_DECLARE(name) void fuzz_##name(std::string_view bytes);
 QKV_FUZZ_TARGETS(QKV_DECLARE)

@@ -1,6 +1,7 @@
 #include "io/atomic_file.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -42,18 +43,31 @@ void remove_abandoned(const std::string& path) {
 
 std::string partial_name(const std::string& path) { return path + ".partial"; }
 
-// The file by which a directory in progress is known, locked while its process lives.
-std::string mark_of(const std::string& directory) { return directory + "/.qkv-partial"; }
+// The directory in which the files of a directory in progress are: the only entry of its partial_name, by which that is
+// known to be ours.
+std::string files_of(const std::string& partial) { return partial + "/qkv-unfinished"; }
+
+bool is_ours(const std::string& partial) {
+  std::error_code error;
+  if (!fs::is_directory(fs::symlink_status(partial, error))) return false;
+  fs::directory_iterator entry(partial, error);
+  return !error && entry != fs::directory_iterator() && entry->path() == files_of(partial) &&
+         entry->is_directory(error) && entry.increment(error) == fs::directory_iterator() && !error;
+}
+
+// A directory in progress is locked while its process lives.
+FileDescriptor open_partial(const std::string& partial) { return open_file(partial, O_RDONLY | O_DIRECTORY); }
 
 // Removes a directory that a process left when it was killed. Throws Error for anything else that is there.
 void remove_left(const std::string& partial) {
   std::error_code error;
   if (!fs::exists(fs::symlink_status(partial, error)) || ::rmdir(partial.c_str()) == 0) return;
-  const FileDescriptor mark = open_file(mark_of(partial), O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
-  if (!mark)
+  if (!is_ours(partial))
     fail("{}: exists, and is not what an interrupted command has left; move it away, or choose another output",
          partial);
-  if (!mark_in_use(mark, mark_of(partial))) fail("{}: is being written by another process", partial);
+  const FileDescriptor lock = open_partial(partial);
+  if (!lock) fail_file(partial, "cannot be opened");
+  if (!mark_in_use(lock, partial)) fail("{}: is being written by another process", partial);
   if (fs::remove_all(partial, error); error) fail("{}: cannot be removed: {}", partial, error.message());
 }
 
@@ -130,19 +144,19 @@ void link_file(const std::string& from, const std::string& to) {
 }
 
 void write_directory_atomic(const std::string& path, const std::function<void(const std::string&)>& write) {
-  const std::string partial = partial_name(path);
+  const std::string partial = partial_name(path), files = files_of(partial);
   remove_left(partial);
-  make_directory(partial);
   std::string made = partial;
   std::error_code error;
   try {
-    const FileDescriptor mark = create(mark_of(partial));
-    if (!mark || !mark_in_use(mark, mark_of(partial))) fail_file(mark_of(partial), "cannot be written");
-    write(partial);
-    fs::rename(partial, path, error);
+    make_directory(files);
+    const FileDescriptor lock = open_partial(partial);
+    if (!lock || !mark_in_use(lock, partial)) fail_file(partial, "cannot be written");
+    write(files);
+    fs::rename(files, path, error);
     if (error) fail("{}: cannot be created: {}", path, error.message());
     made = path;
-    remove_file(mark_of(path));
+    ::rmdir(partial.c_str());  // if it stays, the next command removes it
     sync_directory_of(path);
   } catch (...) {
     fs::remove_all(made, error);
@@ -151,10 +165,12 @@ void write_directory_atomic(const std::string& path, const std::function<void(co
 }
 
 void remove_directory_atomic(const std::string& path) {
-  const FileDescriptor mark = create(mark_of(path));
+  const std::string partial = partial_name(path);
   std::error_code error;
-  fs::rename(path, partial_name(path), error);  // fails if that is there and not empty
-  fs::remove_all(error ? path : partial_name(path), error);
+  const bool is_made = ::mkdir(partial.c_str(), 0777) == 0;  // not if there is one
+  if (is_made) fs::rename(path, files_of(partial), error);
+  fs::remove_all(path, error);
+  if (is_made) fs::remove_all(partial, error);
 }
 
 }  // namespace qkv

@@ -16,10 +16,17 @@ constexpr std::chrono::seconds kTrimAfter{5};
 }  // namespace
 
 TextThreads::TextThreads(int threads) {
-  for (int i = 0; i < threads; i++) threads_.push_back(start_thread("server", [this] { run(); }));
+  try {
+    for (int i = 0; i < threads; i++) threads_.push_back(start_thread("server", [this] { run(); }));
+  } catch (...) {
+    stop();
+    throw;
+  }
 }
 
-TextThreads::~TextThreads() {
+TextThreads::~TextThreads() { stop(); }
+
+void TextThreads::stop() {
   {
     const std::lock_guard lock(mutex_);
     ends_ = true;

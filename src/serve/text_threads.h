@@ -31,6 +31,7 @@ class TextThreads {
   };
 
   void run();
+  void stop();  // waits for the threads that were started
 
   std::mutex mutex_;
   std::condition_variable woken_;

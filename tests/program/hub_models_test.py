@@ -8,7 +8,7 @@ from hub_server import Hub, Repository
 from hub_test import User
 
 GOLDEN = ROOT / "tests/golden"
-OURS = {"expected.json", "expected.safetensors"}
+OURS = {"expected.json", "expected.safetensors", "settings.json"}
 OPUS = {"config.json", "generation_config.json", "metadata.json", "pytorch_model.bin", "source.spm", "target.spm",
         "tokenizer_config.json", "vocab.json"}
 

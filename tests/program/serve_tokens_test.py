@@ -114,4 +114,4 @@ def test_a_long_text_is_limited_by_its_tokens(server):
     assert len(vectors(server, input="a" * 100_000)) == 1
     assert server.post("/embed", {"model": "enc", "inputs": "a " * 20_000}).status == 200
     error = server.post("/v1/completions", {"model": "lm", "prompt": "A" * 20_000}).json()["error"]
-    assert error["code"] == "context_length_exceeded" and "20000 tokens" in error["message"]
+    assert error["code"] == "context_length_exceeded" and "20001 tokens" in error["message"]
