@@ -12,7 +12,7 @@ namespace {
 // Blocks the only thread, so that what follows waits.
 class Gate {
  public:
-  explicit Gate(TextThreads& threads) {
+  void hold(TextThreads& threads) {
     threads.push("", 0, [this] {
       entered_.set_value();
       opened_.get_future().wait();
@@ -26,10 +26,11 @@ class Gate {
 };
 
 TEST(TextThreads, AClientWithMuchWorkTakesTurnsWithOthers) {
-  TextThreads threads(1);
-  Gate gate(threads);
+  Gate gate;
   std::string order;
   std::promise<void> done;
+  TextThreads threads(1);  // ends before what its work uses
+  gate.hold(threads);
   for (int i = 0; i < 4; i++) threads.push("many", 10'000, [&] { order += 'm'; });
   threads.push("one", 10'000, [&] { order += 'o'; });
   threads.push("many", 10'000, [&] { done.set_value(); });
@@ -41,8 +42,9 @@ TEST(TextThreads, AClientWithMuchWorkTakesTurnsWithOthers) {
 TEST(TextThreads, NothingIsHeldOfWorkThatWaitedAtTheEnd) {
   const auto held = std::make_shared<int>();
   {
+    Gate gate;
     TextThreads threads(1);
-    Gate gate(threads);
+    gate.hold(threads);
     for (int i = 0; i < 100; i++) threads.push("a", 1, [held] {});
     gate.open();
   }
