@@ -346,7 +346,10 @@ def keep(folder):
             target.mkdir(parents=True)
             for file in (source / "safetensors").iterdir():
                 if file.suffix == ".json" and not file.name.startswith("model"):
-                    write_json(target / file.name, json.loads(file.read_text(encoding="utf-8")))
+                    value = json.loads(file.read_text(encoding="utf-8"))
+                    if isinstance(value, dict):
+                        value.pop("vocab_file", None)  # a path of this machine
+                    write_json(target / file.name, value)
                 elif file.suffix == ".model":
                     shutil.copy(file, target)
             expected = json.loads((source / "expected.json").read_text(encoding="utf-8"))
