@@ -131,7 +131,7 @@ def files_with_commands():
     return found | {file: of_folder.get(file.parent, public) for file in headers}
 
 
-def tests_with_commands():
+def commands_of_tests():
     """Compile commands by file of the tests. The build may lack folders of tests; these have the command of another."""
     found = commands()
     other = next((command for file, command in found.items() if file.is_relative_to(ROOT / "tests/ops")), None)
@@ -153,7 +153,7 @@ def test_a_file_compiles_without_the_others_of_its_folder():
     """A build that compiles a folder as one file (CMAKE_UNITY_BUILD) does not notice a missing include."""
     if "CI" not in os.environ:
         pytest.skip("takes minutes; .ci/run runs it, and so does CI=1")
-    files, tests = files_with_commands(), tests_with_commands()
+    files, tests = files_with_commands(), commands_of_tests()
     assert files and tests, f"{BUILD} has no compile_commands.json"
     changed = changes.changed_files()
     chosen = sorted(files) if changed is None else changes.affected_files(sorted(files), changed)

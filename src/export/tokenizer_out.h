@@ -20,8 +20,8 @@ inline constexpr const char* kMarianPad = "<pad>";
 // Writes the files of MarianTokenizer: source.spm and target.spm if there are any, vocab.json, target_vocab.json if the
 // vocabularies differ, tokenizer_config.json. adds_pad: kMarianPad follows the pieces and is the padding token, which
 // otherwise is the token that a translation starts from. Throws Error, beginning with `where` and naming the field, for
-// what that class cannot do: lower-case, start a source sentence with a token, end it with another token than the
-// translation's.
+// features that the class lacks: to lower-case text, to start a source sentence with a token, to end it with another
+// token than the translation's.
 void write_translation_tokenizers(const std::string& directory, const TokenizerPair& tokenizers,
                                   const TranslationConfig& translation, bool adds_pad, int64_t max_length,
                                   const std::string& where);

@@ -1,6 +1,10 @@
 #include "import/rotary_bert.h"
 
+#include <algorithm>
+#include <cstdint>
+
 #include "core/fail.h"
+#include "import/decoder_parts.h"
 
 namespace qkv {
 
@@ -12,6 +16,20 @@ ModelConfig rotary_bert_base() {
   m.embedding_norm = true;
   m.gated_ffn = true;
   return m;
+}
+
+void rotary_bert_fields(ConfigFields& fields, ModelConfig& m, const RotaryBertDefaults& defaults) {
+  fields.layers("num_hidden_layers", m.encoder_layers);
+  fields("hidden_size", m.d_model);
+  fields("num_attention_heads", m.attention.heads);
+  fields("head_dim", m.attention.key_width, m.d_model / std::max(m.attention.heads, int64_t{1}));
+  fields("intermediate_size", m.ffn);
+  fields("hidden_act", m.activation, defaults.activation);
+  fields("layer_norm_eps", m.norm.epsilon, 1e-12);
+  fields.positions("max_position_embeddings", m.max_length);
+  fields("hidden_dropout_prob", m.dropout.residual, defaults.dropout);
+  fields("attention_probs_dropout_prob", m.dropout.attention, 0.0);
+  rotary_fields(fields, m, {.default_base = defaults.rotary_base});
 }
 
 void finish_rotary_bert(const Settings& config, ModelConfig& m) {

@@ -18,6 +18,15 @@ struct RotaryBertNames {
 // Returns a post-norm encoder with rotary positions, a norm of the embeddings and a gate.
 ModelConfig rotary_bert_base();
 
+// The values of transformers for fields that a file does not have.
+struct RotaryBertDefaults {
+  const char* activation;
+  double dropout, rotary_base;
+};
+
+// Declares the fields of transformers, except the size of the vocabulary.
+void rotary_bert_fields(ConfigFields& fields, ModelConfig& m, const RotaryBertDefaults& defaults);
+
 // Sets the width of heads, and refuses decoders.
 void finish_rotary_bert(const Settings& config, ModelConfig& m);
 

@@ -31,7 +31,7 @@ constexpr std::array kUnserved = {
     Unserved{"xtc_probability"}, Unserved{"dry_multiplier"}, Unserved{"tfs_z", 1}, Unserved{"top_a"},
     Unserved{"top_n_sigma", -1}, Unserved{"epsilon_cutoff"}, Unserved{"eta_cutoff"}, Unserved{"repeat_penalty", 1},
     Unserved{"n_indent"},
-    // what is read and returned
+    // input and output
     Unserved{"prompt_logprobs"}, Unserved{"n_probs"}, Unserved{"prompt_embeds"}, Unserved{"lora"}, Unserved{"audio"},
     Unserved{"web_search_options"}, Unserved{"input_prefix"}, Unserved{"input_suffix"}, Unserved{"input_extra"}};
 

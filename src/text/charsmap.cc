@@ -9,14 +9,13 @@
 #include "core/fail.h"
 #include "core/to_size.h"
 #include "text/charsmap_check.h"
+#include "text/charsmap_trie.h"
 #include "text/text_pattern.h"
 
 namespace qkv {
 namespace {
 
 constexpr size_t kLongestCluster = 5;  // bytes of a cluster that is looked up as a whole
-
-uint32_t offset_of(uint32_t unit) { return (unit >> 10) << ((unit & (1u << 9)) >> 6); }
 
 int break_property(UChar32 c) { return u_getIntPropertyValue(c, UCHAR_GRAPHEME_CLUSTER_BREAK); }
 
@@ -59,14 +58,14 @@ Charsmap::Charsmap(std::string_view table, const std::string& where) {
 }
 
 bool Charsmap::replace(std::string_view characters, std::string& result) const {
-  uint32_t at = offset_of(units_[0]);
+  uint32_t at = trie_offset(units_[0]);
   for (const char c : characters) {
     const auto byte = static_cast<unsigned char>(c);
     if (byte == 0) return false;
     const uint32_t unit = units_[at ^ byte];
-    if ((unit & ((1u << 31) | 0xFF)) != byte) return false;
-    at = (at ^ byte) ^ offset_of(unit);
-    if (!(unit >> 8 & 1)) continue;
+    if (trie_label(unit) != byte) return false;
+    at = (at ^ byte) ^ trie_offset(unit);
+    if (!trie_has_value(unit)) continue;
     result += replacements_.c_str() + (units_[at] & ~(1u << 31));
     return true;
   }

@@ -7,16 +7,13 @@
 #include <vector>
 
 #include "core/fail.h"
+#include "text/charsmap_trie.h"
 
 namespace qkv {
 namespace {
 
 constexpr size_t kMaxCharsmapBytes = size_t{16} << 20;
 constexpr int kMaxMatches = 32, kMaxDepth = 256;
-
-uint32_t offset(uint32_t unit) { return (unit >> 10) << ((unit & (1u << 9)) >> 6); }
-uint32_t label(uint32_t unit) { return unit & ((1u << 31) | 0xFF); }  // of a value, never a byte
-bool has_value(uint32_t unit) { return unit >> 8 & 1; }
 
 // Returns a unit of the trie of a table that has been checked.
 uint32_t unit_of(std::string_view charsmap, uint32_t position) {
@@ -32,7 +29,7 @@ class TrieCheck {
     std::memcpy(units_.data(), trie.data(), units_.size() * 4);
   }
 
-  void run() { longest(offset(units_[0]), 0); }
+  void run() { longest(trie_offset(units_[0]), 0); }
 
  private:
   // The most keys that one text can match below the node whose children lie at base ^ byte.
@@ -44,11 +41,11 @@ class TrieCheck {
     int most = 0;
     for (uint32_t byte = 0; byte < 256; byte++) {
       const uint32_t unit = units_[base ^ byte];
-      if (label(unit) != byte) continue;
-      const uint32_t next = (base ^ byte) ^ offset(unit);
+      if (trie_label(unit) != byte) continue;
+      const uint32_t next = (base ^ byte) ^ trie_offset(unit);
       const int below = longest(next, depth + 1);
-      if (has_value(unit)) check_value(units_[next] & ~(1u << 31));
-      most = std::max(most, below + has_value(unit));
+      if (trie_has_value(unit)) check_value(units_[next] & ~(1u << 31));
+      most = std::max(most, below + trie_has_value(unit));
     }
     if (most > kMaxMatches) fail("{}: normalizer's table: over {} keys begin alike", where_, kMaxMatches);
     matches_[base] = static_cast<int8_t>(most);
@@ -84,30 +81,30 @@ void check_charsmap(std::string_view charsmap, const std::string& where) {
 
 size_t longest_key(std::string_view charsmap, std::string_view text) {
   if (charsmap.empty()) return 0;
-  uint32_t base = offset(unit_of(charsmap, 0));
+  uint32_t base = trie_offset(unit_of(charsmap, 0));
   size_t longest = 0;
   for (size_t i = 0; i < text.size(); i++) {
     const auto byte = static_cast<unsigned char>(text[i]);
     const uint32_t unit = unit_of(charsmap, base ^ byte);
-    if (label(unit) != byte) break;
-    if (has_value(unit)) longest = i + 1;
-    base = (base ^ byte) ^ offset(unit);
+    if (trie_label(unit) != byte) break;
+    if (trie_has_value(unit)) longest = i + 1;
+    base = (base ^ byte) ^ trie_offset(unit);
   }
   return longest;
 }
 
 bool has_byte(std::string_view charsmap, unsigned char wanted) {
   if (charsmap.empty()) return false;
-  std::vector<uint32_t> open = {offset(unit_of(charsmap, 0))};
+  std::vector<uint32_t> open = {trie_offset(unit_of(charsmap, 0))};
   std::set<uint32_t> seen(open.begin(), open.end());
   while (!open.empty()) {
     const uint32_t base = open.back();
     open.pop_back();
     for (uint32_t byte = 0; byte < 256; byte++) {
       const uint32_t unit = unit_of(charsmap, base ^ byte);
-      if (label(unit) != byte) continue;
+      if (trie_label(unit) != byte) continue;
       if (byte == wanted) return true;
-      const uint32_t next = (base ^ byte) ^ offset(unit);
+      const uint32_t next = (base ^ byte) ^ trie_offset(unit);
       if (seen.insert(next).second) open.push_back(next);
     }
   }

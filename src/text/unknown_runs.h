@@ -1,5 +1,5 @@
 // Long runs of characters that a SentencePiece model does not know. It makes one unknown token of each run, and copies
-// what it has of the run for every character, which takes n² bytes for n characters.
+// the beginning of the run again for every character, which takes n² bytes for n characters.
 #pragma once
 
 #include <cstddef>

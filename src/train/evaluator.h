@@ -28,8 +28,8 @@ struct TranslationScore {
 
 class Evaluator {
  public:
-  // `text` is the dev text; its targets are the references. `name` names its files in errors. Throws Error if no pair
-  // of it can be used.
+  // `text` is the dev text; its targets are the references. `name` names its files in errors. Throws Error if the
+  // text has no usable pair.
   Evaluator(std::string name, ParallelText text, const TokenizerPair& tokenizers, const TranslationTokens& tokens,
             const SentenceEdges& edges, int64_t max_length, int64_t batch_tokens);
 

@@ -3,22 +3,11 @@
 
 #include <gtest/gtest.h>
 
-#include "qkv/error.h"
+#include "tests/support/errors.h"
 #include "tests/support/sentences.h"
 
 namespace qkv::testing {
 namespace {
-
-// Returns the message of the Error that f throws; "" if it throws none.
-template <class F>
-std::string problem_of(F&& f) {
-  try {
-    f();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
-}
 
 Tokenizer with(const std::vector<std::string>& tags) {
   std::vector<std::string> pieces = {"<unk>", "</s>", "\u2581ba", "b", "a"};
@@ -30,7 +19,7 @@ Tokenizer with(const std::vector<std::string>& tags) {
 TEST(LanguageTags, AreNamedWhereALanguageIsGiven) {
   const Tokenizer tokenizer = with({">>de<<", ">>nl<<"});
   const auto error = [&](const std::string& language) {
-    return problem_of([&] { refuse_tagged_language(tokenizer, language); });
+    return error_if_any([&] { refuse_tagged_language(tokenizer, language); });
   };
   EXPECT_EQ(error(""), "");
   const std::string begin = "target_language must be empty (is ",
@@ -41,7 +30,7 @@ TEST(LanguageTags, AreNamedWhereALanguageIsGiven) {
 }
 
 TEST(LanguageTags, OtherModelsHaveNone) {
-  EXPECT_EQ(problem_of([] { refuse_tagged_language(with({"<<", ">><<", ">>de"}), "de"); }), "");
+  EXPECT_EQ(error_if_any([] { refuse_tagged_language(with({"<<", ">><<", ">>de"}), "de"); }), "");
 }
 
 }  // namespace

@@ -4,6 +4,7 @@ import importlib.util
 import os
 import pathlib
 import signal
+import string
 import subprocess
 
 import pytest
@@ -105,3 +106,13 @@ def fresh_runs(tmp_path_factory):
     folder = tmp_path_factory.mktemp("fresh")
     kept_releases().make_runs(str(pathlib.Path(QKV).resolve()), folder)
     return folder
+
+
+@pytest.fixture(scope="session")
+def chat_run(tmp_path_factory):
+    """A language model of all printable characters: the golden run does not know those of a chat template."""
+    folder = tmp_path_factory.mktemp("chat")
+    (folder / "text.txt").write_text(string.printable * 40)
+    qkv("train", "lm", "--text", folder / "text.txt", "--out", folder / "run", "--d-model", 16, "--heads", 2, "--ffn", 16,
+        "--decoder-layers", 1, "--max-length", 64, "--batch-tokens", 256, "--max-steps", 4, "--threads", 1)
+    return folder / "run"

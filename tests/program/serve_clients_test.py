@@ -4,7 +4,6 @@ import asyncio
 import json
 import math
 import shutil
-import string
 import subprocess
 
 import pytest
@@ -15,16 +14,6 @@ pytestmark = pytest.mark.release
 
 KEY = "none"  # clients insist on one
 LONG = {"temperature": 0, "seed": 1, "max_tokens": 4096, "extra_body": {"slide": True}}
-
-
-@pytest.fixture(scope="module")
-def chat_run(tmp_path_factory):
-    """A language model of all printable characters: the golden run does not know those of a chat template."""
-    folder = tmp_path_factory.mktemp("chat")
-    (folder / "text.txt").write_text(string.printable * 40)
-    qkv("train", "lm", "--text", folder / "text.txt", "--out", folder / "run", "--d-model", 16, "--heads", 2, "--ffn", 16,
-        "--decoder-layers", 1, "--max-length", 64, "--batch-tokens", 256, "--max-steps", 4, "--threads", 1)
-    return folder / "run"
 
 
 @pytest.fixture(scope="module")

@@ -1,23 +1,11 @@
 """Members of requests for completions: penalties and biases, values that stand for none, and those that are not served."""
 
 import collections
-import string
 
 import pytest
-from conftest import qkv
 from serving import LANGUAGE, ServeProcess
 
 MANY = {"model": "lm", "prompt": "A", "max_tokens": 20, "temperature": 0}
-
-
-@pytest.fixture(scope="module")
-def chat_run(tmp_path_factory):
-    """A language model of all printable characters: the golden run does not know those of a chat template."""
-    folder = tmp_path_factory.mktemp("chat")
-    (folder / "text.txt").write_text(string.printable * 40)
-    qkv("train", "lm", "--text", folder / "text.txt", "--out", folder / "run", "--d-model", 16, "--heads", 2, "--ffn", 16,
-        "--decoder-layers", 1, "--max-length", 64, "--batch-tokens", 256, "--max-steps", 4, "--threads", 1)
-    return folder / "run"
 
 
 @pytest.fixture(scope="module")

@@ -16,17 +16,6 @@
 namespace qkv::testing {
 namespace {
 
-// Returns the message of the Error that f throws; "" if it throws none.
-template <class F>
-std::string problem_of(F&& f) {
-  try {
-    f();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
-}
-
 Interactions log_of(const std::vector<std::vector<int32_t>>& histories) {
   Interactions log;
   for (const auto& history : histories) {
@@ -67,7 +56,7 @@ std::string started(const std::string& log, const std::string& values, const std
   std::string lines;
   TrainingObserver observer;
   observer.on_message = [&](const std::string& line) { lines += line + "\n"; };
-  const std::string error = problem_of([&] { train_recommendation({{log}, {}, from}, recipe, out, observer); });
+  const std::string error = error_if_any([&] { train_recommendation({{log}, {}, from}, recipe, out, observer); });
   EXPECT_EQ(std::filesystem::exists(out), error.empty());
   return error.empty() ? lines : error;
 }
@@ -135,7 +124,7 @@ TEST(InitialRun, ALanguageModelThatReadTheDevTextIsRefused) {
     LanguageRecipe tuned = language_fine_tuning(run);
     merge_recipe_json(tuned, R"({"max_steps": 1, "batch_tokens": 128})", "");
     tuned.language.dev_share = share;
-    return problem_of([&] { train_language(files, tuned, directory / "tuned", {}); });
+    return error_if_any([&] { train_language(files, tuned, directory / "tuned", {}); });
   };
   expect_contains(
       error({.text = {text}, .init = run}, 0.2),

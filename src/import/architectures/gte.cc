@@ -21,17 +21,7 @@ constexpr RotaryBertNames kGteNames = {.prefix = "new.",
 
 void gte_fields(ConfigFields& fields, ModelConfig& m) {
   fields("vocab_size", m.source_vocab);
-  fields.layers("num_hidden_layers", m.encoder_layers);
-  fields("hidden_size", m.d_model);
-  fields("num_attention_heads", m.attention.heads);
-  fields("head_dim", m.attention.key_width, m.d_model / std::max(m.attention.heads, int64_t{1}));
-  fields("intermediate_size", m.ffn);
-  fields("hidden_act", m.activation, "gelu");
-  fields("layer_norm_eps", m.norm.epsilon, 1e-12);
-  fields.positions("max_position_embeddings", m.max_length);
-  fields("hidden_dropout_prob", m.dropout.residual, 0.1);
-  fields("attention_probs_dropout_prob", m.dropout.attention, 0.0);
-  rotary_fields(fields, m, {.default_base = 160000});
+  rotary_bert_fields(fields, m, {.activation = "gelu", .dropout = 0.1, .rotary_base = 160000});
 }
 
 void finish_gte(const Settings& config, ModelConfig& m) {

@@ -43,17 +43,7 @@ void nomic_fields(ConfigFields& fields, ModelConfig& m) {
     m.attention.key_width = m.d_model / std::max(m.attention.heads, int64_t{1});
     return;
   }
-  fields.layers("num_hidden_layers", m.encoder_layers);
-  fields("hidden_size", m.d_model);
-  fields("num_attention_heads", m.attention.heads);
-  fields("head_dim", m.attention.key_width, m.d_model / std::max(m.attention.heads, int64_t{1}));
-  fields("intermediate_size", m.ffn);
-  fields("hidden_act", m.activation, "silu");
-  fields("layer_norm_eps", m.norm.epsilon, 1e-12);
-  fields.positions("max_position_embeddings", m.max_length);
-  fields("hidden_dropout_prob", m.dropout.residual, 0.0);
-  fields("attention_probs_dropout_prob", m.dropout.attention, 0.0);
-  rotary_fields(fields, m, {.default_base = 1000});
+  rotary_bert_fields(fields, m, {.activation = "silu", .dropout = 0, .rotary_base = 1000});
 }
 
 void finish_nomic(const Settings& config, ModelConfig& m) {
