@@ -3,9 +3,9 @@
 #include <cmath>
 #include <filesystem>
 
+#include "convert/peft_adapter.h"
 #include "fuzz/import.h"
 #include "fuzz/small_adapter.h"
-#include "import/peft_adapter.h"
 
 namespace qkv::fuzz {
 namespace {

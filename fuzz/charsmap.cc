@@ -4,7 +4,7 @@
 #include <string>
 
 #include "fuzz/reader.h"
-#include "text/charsmap_check.h"
+#include "text/pieces/charsmap_check.h"
 
 namespace {
 

@@ -1,7 +1,7 @@
 // The source of a chat template, which is rendered for a conversation with tools.
 #include <nlohmann/json.hpp>
 
-#include "chat/jinja_template.h"
+#include "chat/jinja/jinja_template.h"
 #include "fuzz/reader.h"
 #include "text/unicode.h"
 

@@ -2,8 +2,8 @@
 // reading.
 #include "core/fields.h"
 #include "fuzz/reader.h"
-#include "io/run_config.h"
-#include "io/translation_config.h"
+#include "io/runs/run_config.h"
+#include "io/runs/translation_config.h"
 #include "qkv/server.h"
 #include "qkv/train.h"
 

@@ -4,8 +4,8 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "convert/architecture.h"
 #include "fuzz/import.h"
-#include "import/architecture.h"
 
 namespace qkv::fuzz {
 

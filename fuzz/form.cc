@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 
 #include "fuzz/reader.h"
-#include "serve/http_target.h"
+#include "serve/http/http_target.h"
 #include "text/unicode.h"
 
 namespace {

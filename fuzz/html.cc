@@ -1,15 +1,15 @@
 // Texts with parts to translate: HTML, subtitles and lines, whose other bytes stay, and tags that return into a
 // translation with any alignment.
-#include "serve/html.h"
+#include "documents/html.h"
 
 #include <algorithm>
 #include <random>
 
+#include "documents/put_back.h"
+#include "documents/subtitles.h"
+#include "documents/tag_layout.h"
+#include "documents/text_lines.h"
 #include "fuzz/reader.h"
-#include "serve/put_back.h"
-#include "serve/subtitles.h"
-#include "serve/tag_layout.h"
-#include "serve/text_lines.h"
 #include "text/unicode.h"
 #include "text/words.h"
 

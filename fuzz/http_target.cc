@@ -1,6 +1,7 @@
 // The target of an HTTP request: a path that is decoded once and leads nowhere else.
+#include "serve/http/http_target.h"
+
 #include "fuzz/reader.h"
-#include "serve/http_target.h"
 
 void qkv::fuzz::fuzz_http_target(std::string_view bytes) {
   const HttpTarget target = parse_target(bytes);

@@ -1,11 +1,11 @@
 // Answers of the Hugging Face hub: the description of a repository, the files that name others, an ETag and a name.
 #include <algorithm>
 
+#include "convert/hub/blob.h"
+#include "convert/hub/name.h"
+#include "convert/hub/repository.h"
+#include "convert/hub_files.h"
 #include "fuzz/reader.h"
-#include "hub/blob.h"
-#include "hub/name.h"
-#include "hub/repository.h"
-#include "import/hub_files.h"
 
 namespace {
 

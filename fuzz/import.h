@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "fuzz/reader.h"
-#include "io/run.h"
+#include "io/runs/run.h"
 #include "qkv/import.h"
 #include "tests/support/foreign_models.h"
 #include "tests/support/temp_dir.h"

@@ -1,11 +1,11 @@
 // A log of interactions: what is accepted has events of users and items that have names, in the order of time.
-#include "data/interactions.h"
+#include "data/log/interactions.h"
 
 #include <algorithm>
 #include <set>
 
 #include "core/to_size.h"
-#include "data/split.h"
+#include "data/log/split.h"
 #include "eval/baselines.h"
 #include "fuzz/reader.h"
 #include "text/unicode.h"

@@ -1,5 +1,5 @@
 // A table of what is known of items: features rise, and each is one that went before or is of two items.
-#include "data/item_features.h"
+#include "data/log/item_features.h"
 
 #include <algorithm>
 

@@ -1,5 +1,5 @@
 // A body of multipart/form-data behind a line with its type.
-#include "serve/multipart.h"
+#include "serve/http/multipart.h"
 
 #include <algorithm>
 

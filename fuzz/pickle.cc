@@ -1,6 +1,6 @@
 // A checkpoint of PyTorch, in either container.
+#include "convert/formats/torch_checkpoint.h"
 #include "fuzz/reader.h"
-#include "import/torch_checkpoint.h"
 
 void qkv::fuzz::fuzz_pickle(std::string_view bytes) {
   const MemoryFile memory(bytes);

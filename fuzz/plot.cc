@@ -1,6 +1,6 @@
 // metrics.jsonl of a run that is plotted.
 #include "fuzz/reader.h"
-#include "plot/drawing.h"
+#include "program/plot/drawing.h"
 
 void qkv::fuzz::fuzz_plot(std::string_view bytes) {
   const MemoryFile file(bytes);

@@ -1,13 +1,13 @@
 // Messages that a process receives from the others that train the same run.
-#include "dist/rank_messages.h"
+#include "ranks/rank_messages.h"
 
 #include <algorithm>
 #include <array>
 
 #include "data/parallel_data.h"
-#include "dist/list_message.h"
-#include "dist/watch_message.h"
 #include "fuzz/reader.h"
+#include "ranks/list_message.h"
+#include "ranks/watch_message.h"
 
 namespace qkv::fuzz {
 namespace {
@@ -49,7 +49,8 @@ void qkv::fuzz::fuzz_rank_messages(std::string_view bytes) {
   attempt([&] { require(read_value(message).size() <= message.size(), "a value is no longer than its message"); });
   attempt([&] { read_command(message, 0); });
   attempt([&] { require(read_part_header(message, 3, 100).size <= 300, "results are within their limits"); });
-  for (const ListLimits& limits : {ListLimits{100, 300}, {100, 70000}, {100}}) attempt([&] { read_lists(message, limits); });
+  for (const ListLimits& limits : {ListLimits{100, 300}, {100, 70000}, {100}})
+    attempt([&] { read_lists(message, limits); });
   attempt([&] { add_tokenized(message); });
   std::array<std::byte, kWatchBytes> watch{};
   std::copy_n(message.begin(), std::min(message.size(), watch.size()), watch.begin());

@@ -9,7 +9,7 @@
 #include <cstdlib>
 #include <span>
 
-#include "core/file_descriptor.h"
+#include "core/system/file_descriptor.h"
 #include "qkv/error.h"
 #include "qkv/threads.h"
 

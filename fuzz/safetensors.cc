@@ -1,5 +1,5 @@
 // A safetensors file: every tensor, and what they hold together.
-#include "io/safetensors.h"
+#include "io/weights/safetensors.h"
 
 #include "fuzz/reader.h"
 

@@ -1,6 +1,6 @@
 // The three files of a log in a run directory, in turn: a log that is accepted is written and read again as the same.
 // And the items that were drawn for its users.
-#include "io/saved_interactions.h"
+#include "io/runs/saved_interactions.h"
 
 #include "eval/negatives.h"
 #include "fuzz/import.h"

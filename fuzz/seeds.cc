@@ -4,23 +4,23 @@
 #include <array>
 
 #include "core/fields.h"
-#include "dist/list_message.h"
-#include "dist/rank_messages.h"
-#include "dist/watch_message.h"
 #include "eval/negatives.h"
 #include "fuzz/small.h"
-#include "io/int8_weights.h"
-#include "io/quantized_weights.h"
-#include "io/run_config.h"
-#include "io/saved_interactions.h"
-#include "io/translation_config.h"
-#include "io/weights.h"
+#include "io/runs/run_config.h"
+#include "io/runs/saved_interactions.h"
+#include "io/runs/translation_config.h"
+#include "io/weights/int8_weights.h"
+#include "io/weights/quantized_weights.h"
+#include "io/weights/weights.h"
 #include "qkv/config.h"
 #include "qkv/explain.h"
 #include "qkv/train.h"
+#include "ranks/list_message.h"
+#include "ranks/rank_messages.h"
+#include "ranks/watch_message.h"
 #include "tests/support/rewrite_tensors.h"
 #include "tests/support/temp_dir.h"
-#include "train/checkpoint.h"
+#include "train/loop/checkpoint.h"
 
 namespace qkv::fuzz {
 namespace {

@@ -6,12 +6,12 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "convert/architecture.h"
+#include "convert/export/weights_out.h"
 #include "core/to_size.h"
-#include "export/weights_out.h"
 #include "fuzz/decoder.h"
 #include "fuzz/seeds.h"
 #include "fuzz/small_adapter.h"
-#include "import/architecture.h"
 #include "tests/support/foreign_models.h"
 #include "tests/support/hostile_checkpoints.h"
 #include "tests/support/npz_writer.h"

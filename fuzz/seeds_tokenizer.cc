@@ -7,7 +7,7 @@
 #include "tests/support/sentencepiece_model.h"
 #include "tests/support/sentences.h"
 #include "text/tokenizer.h"
-#include "text/tokenizer_json.h"
+#include "text/tokenizer_json/tokenizer_json.h"
 
 namespace qkv::fuzz {
 namespace {

@@ -10,7 +10,7 @@
 #include "core/json.h"
 #include "fuzz/reader.h"
 #include "fuzz/tiny_runs.h"
-#include "serve/service.h"
+#include "serve/engine/service.h"
 #include "tests/support/temp_dir.h"
 #include "text/unicode.h"
 

@@ -1,9 +1,9 @@
 // The small files of imported models: settings and lists of tokens.
+#include "convert/architecture.h"
+#include "convert/text/translator_text.h"
+#include "convert/text/vocabulary_files.h"
 #include "fuzz/reader.h"
-#include "import/architecture.h"
-#include "import/translator_text.h"
-#include "import/vocabulary_files.h"
-#include "text/vocabulary.h"
+#include "text/pieces/vocabulary.h"
 
 namespace {
 

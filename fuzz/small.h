@@ -1,7 +1,7 @@
 // The model whose files the targets read and the seeds are: as small as one with every kind of parameter can be.
 #pragma once
 
-#include "layers/parameter.h"
+#include "model/layers/parameter.h"
 #include "qkv/config.h"
 
 namespace qkv::fuzz {

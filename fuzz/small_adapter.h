@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "fuzz/small.h"
-#include "io/adapter.h"
-#include "io/safetensors.h"
-#include "io/weights.h"
+#include "io/runs/adapter.h"
+#include "io/weights/safetensors.h"
+#include "io/weights/weights.h"
 
 namespace qkv::fuzz {
 

@@ -1,7 +1,7 @@
 // checkpoints/state.safetensors: counts stay within what can be added and multiplied.
 #include "fuzz/reader.h"
 #include "fuzz/small.h"
-#include "train/checkpoint.h"
+#include "train/loop/checkpoint.h"
 
 void qkv::fuzz::fuzz_state(std::string_view bytes) {
   static FewParameters parameters;

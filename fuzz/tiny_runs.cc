@@ -1,6 +1,6 @@
 #include "fuzz/tiny_runs.h"
 
-#include "io/run.h"
+#include "io/runs/run.h"
 #include "tests/support/byte_pieces.h"
 #include "tests/support/models.h"
 #include "tests/support/recommenders.h"

@@ -1,10 +1,10 @@
 // tokenizer.json: what is read is written and read again as the same, and cuts text that its own pieces make up.
-#include "text/tokenizer_json.h"
+#include "text/tokenizer_json/tokenizer_json.h"
 
 #include <algorithm>
 
 #include "fuzz/reader.h"
-#include "text/byte_pairs.h"
+#include "text/pieces/byte_pairs.h"
 
 void qkv::fuzz::fuzz_tokenizer_json(std::string_view bytes) {
   const TokenizerSpec spec = parse_tokenizer_json(bytes, "tokenizer.json");

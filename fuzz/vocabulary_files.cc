@@ -1,5 +1,5 @@
 // The files of tokenizers that came before tokenizer.json: the bytes are one of them, the others are valid.
-#include "import/vocabulary_files.h"
+#include "convert/text/vocabulary_files.h"
 
 #include "fuzz/byte_vocabulary.h"
 #include "fuzz/import.h"

@@ -1,6 +1,6 @@
 // The weights of a model, in 32 and in 8 bits: those that are accepted are finite, and matrices in 8 bits are
 // neighbours, which are used as one.
-#include "io/weights.h"
+#include "io/weights/weights.h"
 
 #include <cmath>
 #include <numeric>

@@ -4,8 +4,8 @@
 
 #include "fuzz/reader.h"
 #include "fuzz/small.h"
-#include "io/weights.h"
-#include "ops/linear/int4_linear_reference.h"
+#include "io/weights/weights.h"
+#include "ops/reference/int4_linear_reference.h"
 
 void qkv::fuzz::fuzz_weights_int4(std::string_view bytes) {
   const MemoryFile file(bytes);

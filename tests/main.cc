@@ -4,13 +4,18 @@
 
 #include <cstdio>
 #include <filesystem>
+#include <iterator>
 #include <set>
 #include <string>
 
 namespace {
 
-// Returns the name of the folder that a source file lies in: "ops", "fuzz".
-std::string folder_of(const char* file) { return std::filesystem::path(file).parent_path().filename(); }
+// Returns the folder of the project, or of tests/, that a source file lies in: "fuzz", "ops".
+std::string folder_of(const char* file) {
+  const auto path = std::filesystem::path(file).lexically_relative(QKV_SOURCE_DIR);
+  const auto first = path.begin();
+  return *first == "tests" ? *std::next(first) : *first;
+}
 
 // Restricts the filter to the test suites of these folders. Returns what is wrong with them, or an empty string.
 std::string select(const std::set<std::string>& folders) {

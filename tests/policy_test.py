@@ -48,7 +48,7 @@ def test_each_kind_of_issue_has_a_template():
 
 def test_the_version_is_the_same_everywhere():
     assert text("debian/changelog").startswith(f"qkv ({VERSION})")
-    assert json.loads(text("src/serve/assets/openapi.json"))["info"]["version"] == VERSION
+    assert json.loads(text("src/serve/api/assets/openapi.json"))["info"]["version"] == VERSION
     for page in ("README.md", "docs/install.md"):
         assert set(re.findall(r"qkv[-_](\d+\.\d+\.\d+)", text(page))) == {VERSION}, page
     minor = VERSION.rpartition(".")[0]

@@ -4,7 +4,7 @@ import json
 
 from prose import plain
 
-DOCUMENT = "src/serve/assets/openapi.json"
+DOCUMENT = "src/serve/api/assets/openapi.json"
 
 
 def cell(text):

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "chat/characters.h"
+#include "chat/jinja/characters.h"
 #include "core/fail.h"
 #include "core/json.h"
 

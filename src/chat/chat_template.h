@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "chat/jinja_template.h"
+#include "chat/jinja/jinja_template.h"
 #include "chat/marked_text.h"
 #include "qkv/chat.h"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <mutex>
 
-#include "core/threads.h"
+#include "core/system/threads.h"
 
 namespace qkv {
 

@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "core/isa.h"
+#include "core/system/isa.h"
 
 namespace qkv {
 

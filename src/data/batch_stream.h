@@ -16,7 +16,7 @@
 
 #include "data/batcher.h"
 #include "data/parallel_data.h"
-#include "dist/deal.h"
+#include "ranks/deal.h"
 #include "text/corpus.h"
 #include "text/tokenizer.h"
 

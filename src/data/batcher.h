@@ -6,9 +6,9 @@
 #include <span>
 #include <vector>
 
+#include "core/batch.h"
 #include "core/to_size.h"
 #include "core/vector_bytes.h"
-#include "data/batch.h"
 #include "data/parallel_data.h"
 
 namespace qkv {

@@ -8,7 +8,7 @@
 
 #include "core/fail.h"
 #include "core/sorted_unique.h"
-#include "core/threads.h"
+#include "core/system/threads.h"
 #include "core/to_size.h"
 
 namespace qkv {

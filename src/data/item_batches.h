@@ -6,11 +6,11 @@
 #include <span>
 #include <vector>
 
+#include "core/batch.h"
 #include "core/random.h"
-#include "data/batch.h"
 #include "data/batcher.h"
-#include "data/interactions.h"
-#include "data/split.h"
+#include "data/log/interactions.h"
+#include "data/log/split.h"
 #include "qkv/recommendation.h"
 
 namespace qkv {

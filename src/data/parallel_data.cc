@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/fail.h"
-#include "core/threads.h"
+#include "core/system/threads.h"
 #include "core/to_size.h"
 
 namespace qkv {

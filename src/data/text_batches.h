@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "data/batch.h"
+#include "core/batch.h"
 #include "data/token_stream.h"
 
 namespace qkv {

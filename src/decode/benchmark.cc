@@ -9,11 +9,11 @@
 #include "core/fail.h"
 #include "core/op_times.h"
 #include "core/to_size.h"
-#include "decode/batched.h"
+#include "decode/search/batched.h"
 #include "decode/translation_text.h"
 #include "decode/workers.h"
-#include "io/quantized_weights.h"
-#include "io/run.h"
+#include "io/runs/run.h"
+#include "io/weights/quantized_weights.h"
 
 namespace qkv {
 namespace {
@@ -35,9 +35,8 @@ std::vector<std::vector<SearchInput>> batches_of(const std::vector<std::vector<i
 
 DecodeBenchmark benchmark_decoding(const std::string& run, const std::vector<std::string>& lines,
                                    const DecodeBenchmarkOptions& options) {
-  for (const auto& [name, value] : {std::pair{"beam", options.beam},
-                                    {"batch", options.batch},
-                                    {"length", options.length}})
+  for (const auto& [name, value] :
+       {std::pair{"beam", options.beam}, {"batch", options.batch}, {"length", options.length}})
     if (value < 1) fail("benchmark: {} must be at least 1 (is {})", name, value);
   if (options.workers < 0) fail("benchmark: workers must be at least 0 (is {})", options.workers);
   const Clock::time_point start = Clock::now();

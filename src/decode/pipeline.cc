@@ -5,7 +5,7 @@
 #include <deque>
 
 #include "core/to_size.h"
-#include "decode/batched.h"
+#include "decode/search/batched.h"
 #include "decode/workers.h"
 
 namespace qkv {

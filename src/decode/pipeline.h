@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "core/arena.h"
-#include "decode/forced.h"
-#include "io/translation_config.h"
+#include "decode/search/forced.h"
+#include "io/runs/translation_config.h"
 #include "qkv/translator.h"
 
 namespace qkv {

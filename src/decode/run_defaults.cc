@@ -1,6 +1,6 @@
 #include "qkv/run_defaults.h"
 
-#include "io/decoding_defaults.h"
+#include "io/runs/decoding_defaults.h"
 
 namespace qkv {
 

@@ -5,10 +5,10 @@
 
 #include "core/fail.h"
 #include "core/json.h"
-#include "decode/search.h"
-#include "io/language_tags.h"
+#include "decode/search/search.h"
+#include "io/runs/language_tags.h"
 #include "text/mark_hint.h"
-#include "text/split.h"
+#include "text/tokenizer_json/split.h"
 #include "text/unicode.h"
 
 namespace qkv {

@@ -6,10 +6,10 @@
 #include <unordered_map>
 #include <vector>
 
+#include "decode/generation/readable.h"
 #include "decode/pipeline.h"
-#include "decode/readable.h"
-#include "io/translation_config.h"
-#include "io/translator_run.h"
+#include "io/runs/translation_config.h"
+#include "io/runs/translator_run.h"
 
 namespace qkv {
 

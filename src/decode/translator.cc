@@ -7,11 +7,11 @@
 
 #include "core/fail.h"
 #include "core/fields.h"
-#include "core/start_thread.h"
+#include "core/system/start_thread.h"
 #include "core/to_size.h"
 #include "decode/attend.h"
-#include "decode/batched.h"
 #include "decode/pipeline.h"
+#include "decode/search/batched.h"
 #include "decode/translator_state.h"
 #include "decode/workers.h"
 #include "qkv/threads.h"

@@ -4,7 +4,7 @@
 
 #include "core/fail.h"
 #include "core/to_size.h"
-#include "decode/batched.h"
+#include "decode/search/batched.h"
 #include "decode/translator_state.h"
 
 namespace qkv {

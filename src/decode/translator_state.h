@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "core/arena_pool.h"
-#include "decode/ensemble.h"
+#include "decode/search/ensemble.h"
 #include "decode/translation_text.h"
-#include "io/run.h"
+#include "io/runs/run.h"
 #include "qkv/translator.h"
 
 namespace qkv {

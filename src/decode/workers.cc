@@ -5,7 +5,7 @@
 #include <system_error>
 #include <utility>
 
-#include "core/threads.h"
+#include "core/system/threads.h"
 #include "core/to_size.h"
 
 namespace qkv {

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "core/sorted_unique.h"
-#include "core/threads.h"
+#include "core/system/threads.h"
 #include "core/to_size.h"
 #include "eval/sparse_ranker.h"
 

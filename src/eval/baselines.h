@@ -9,11 +9,11 @@
 
 #include "core/function_ref.h"
 #include "core/matrix.h"
-#include "data/interactions.h"
-#include "data/split.h"
-#include "data/transitions.h"
+#include "data/log/interactions.h"
+#include "data/log/split.h"
+#include "data/log/transitions.h"
 #include "eval/ranking.h"
-#include "ops/logits/best_tokens.h"
+#include "ops/best_tokens.h"
 
 namespace qkv {
 

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <span>
 
-#include "dist/deal.h"
 #include "eval/ranking.h"
+#include "ranks/deal.h"
 
 namespace qkv {
 

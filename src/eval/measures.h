@@ -6,8 +6,8 @@
 #include <span>
 #include <vector>
 
-#include "data/interactions.h"
-#include "data/split.h"
+#include "data/log/interactions.h"
+#include "data/log/split.h"
 #include "qkv/ranking.h"
 
 namespace qkv {

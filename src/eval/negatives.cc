@@ -5,9 +5,9 @@
 #include "core/fail.h"
 #include "core/random.h"
 #include "core/sorted_unique.h"
-#include "core/threads.h"
+#include "core/system/threads.h"
 #include "core/to_size.h"
-#include "io/safetensors.h"
+#include "io/weights/safetensors.h"
 
 namespace qkv {
 namespace {

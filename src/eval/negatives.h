@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "core/to_size.h"
-#include "data/interactions.h"
-#include "data/split.h"
+#include "data/log/interactions.h"
+#include "data/log/split.h"
 
 namespace qkv {
 

@@ -7,12 +7,12 @@
 
 #include "core/function_ref.h"
 #include "core/matrix.h"
-#include "data/interactions.h"
-#include "data/split.h"
+#include "data/log/interactions.h"
+#include "data/log/split.h"
 #include "eval/measures.h"
 #include "eval/negatives.h"
 #include "eval/segments.h"
-#include "ops/logits/best_tokens.h"
+#include "ops/best_tokens.h"
 #include "qkv/ranking.h"
 
 namespace qkv {

@@ -12,7 +12,7 @@
 #include "core/json.h"
 #include "core/to_size.h"
 #include "data/example_ids.h"
-#include "data/table.h"
+#include "data/log/table.h"
 
 namespace qkv {
 namespace {

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "data/interactions.h"
-#include "data/split.h"
+#include "data/log/interactions.h"
+#include "data/log/split.h"
 #include "eval/measures.h"
 
 namespace qkv {

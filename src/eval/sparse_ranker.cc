@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "core/sorted_unique.h"
-#include "core/threads.h"
+#include "core/system/threads.h"
 #include "core/to_size.h"
 
 namespace qkv {

@@ -1,9 +1,9 @@
 // Fits the weight and the shape of counted transitions to the targets of users.
 #pragma once
 
-#include "data/transitions.h"
-#include "dist/deal.h"
+#include "data/log/transitions.h"
 #include "eval/ranking.h"
+#include "ranks/deal.h"
 
 namespace qkv {
 

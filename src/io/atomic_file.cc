@@ -12,8 +12,8 @@
 #include <filesystem>
 
 #include "core/fail.h"
-#include "core/file_descriptor.h"
-#include "core/in_use.h"
+#include "core/system/file_descriptor.h"
+#include "core/system/in_use.h"
 
 namespace qkv {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <utility>
 
-#include "core/file_descriptor.h"
+#include "core/system/file_descriptor.h"
 #include "core/to_size.h"
 
 namespace qkv {

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "core/fail.h"
-#include "core/file_descriptor.h"
 #include "core/function_ref.h"
 #include "core/json.h"
+#include "core/system/file_descriptor.h"
 #include "io/atomic_file.h"
 
 namespace qkv {

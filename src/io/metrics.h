@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "core/file_descriptor.h"
+#include "core/system/file_descriptor.h"
 
 namespace qkv {
 

@@ -3,7 +3,7 @@
 // bits. Chen et al., "Training Deep Nets with Sublinear Memory Cost" (2016).
 #pragma once
 
-#include "layers/context.h"
+#include "model/layers/context.h"
 #include "ops/rows.h"
 
 namespace qkv {

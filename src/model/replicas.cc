@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/threads.h"
+#include "core/system/threads.h"
 #include "core/to_size.h"
 
 namespace qkv {

@@ -1,7 +1,7 @@
 #include "model/rotary_table.h"
 
 #include "core/to_size.h"
-#include "ops/attention/rotary.h"
+#include "ops/rotary.h"
 
 namespace qkv {
 namespace {

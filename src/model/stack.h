@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "layers/attention.h"
-#include "layers/feed_forward.h"
-#include "layers/residual.h"
+#include "model/layers/attention.h"
+#include "model/layers/feed_forward.h"
+#include "model/layers/residual.h"
 #include "model/rotary_table.h"
 
 namespace qkv {

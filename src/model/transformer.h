@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
+#include "core/batch.h"
 #include "core/function_ref.h"
-#include "data/batch.h"
-#include "layers/embedding.h"
-#include "layers/output.h"
+#include "model/layers/embedding.h"
+#include "model/layers/output.h"
 #include "model/rotary_table.h"
 #include "model/stack.h"
 #include "qkv/config.h"

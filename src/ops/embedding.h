@@ -6,7 +6,7 @@
 #include <span>
 
 #include "core/matrix.h"
-#include "ops/linear/row_linear.h"
+#include "ops/row_linear.h"
 #include "qkv/config.h"
 
 namespace qkv {

@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "core/matrix.h"
-#include "core/threads.h"
+#include "core/system/threads.h"
 
 namespace qkv {
 

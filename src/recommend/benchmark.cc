@@ -8,8 +8,8 @@
 #include "core/fail.h"
 #include "core/random.h"
 #include "core/to_size.h"
-#include "io/quantized_weights.h"
-#include "io/run.h"
+#include "io/runs/run.h"
+#include "io/weights/quantized_weights.h"
 #include "recommend/serving.h"
 
 namespace qkv {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/to_size.h"
-#include "ops/logits/best_logits.h"
+#include "ops/best_logits.h"
 
 namespace qkv {
 namespace {

@@ -5,8 +5,8 @@
 #include <span>
 #include <vector>
 
-#include "data/transitions.h"
-#include "ops/logits/best_tokens.h"
+#include "data/log/transitions.h"
+#include "ops/best_tokens.h"
 #include "recommend/item_scores.h"
 
 namespace qkv {

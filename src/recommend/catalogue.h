@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "core/to_size.h"
-#include "data/interactions.h"
-#include "data/name_table.h"
+#include "data/log/interactions.h"
+#include "data/log/name_table.h"
 
 namespace qkv {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/matrix.h"
-#include "ops/logits/best_tokens.h"
+#include "ops/best_tokens.h"
 
 namespace qkv {
 

@@ -15,7 +15,7 @@
 #include "eval/sparse_ranker.h"
 #include "eval/transition_fit.h"
 #include "io/atomic_file.h"
-#include "io/run.h"
+#include "io/runs/run.h"
 #include "recommend/model_ranker.h"
 #include "text/csv_field.h"
 

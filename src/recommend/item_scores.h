@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <span>
 
-#include "data/history.h"
+#include "data/log/history.h"
 #include "model/transformer.h"
 
 namespace qkv {

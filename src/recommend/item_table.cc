@@ -9,7 +9,7 @@
 #include "core/json.h"
 #include "core/to_size.h"
 #include "data/example_ids.h"
-#include "data/table.h"
+#include "data/log/table.h"
 #include "text/unicode.h"
 
 namespace qkv {

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "data/name_table.h"
+#include "data/log/name_table.h"
 
 namespace qkv {
 

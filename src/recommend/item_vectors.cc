@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/threads.h"
+#include "core/system/threads.h"
 #include "core/to_size.h"
-#include "ops/linear/row_linear.h"
+#include "ops/row_linear.h"
 
 namespace qkv {
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "model/transformer.h"
-#include "ops/logits/best_tokens.h"
+#include "ops/best_tokens.h"
 
 namespace qkv {
 

@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "core/sorted_unique.h"
-#include "core/threads.h"
+#include "core/system/threads.h"
 #include "core/to_size.h"
-#include "ops/logits/logit_ranks.h"
+#include "ops/logit_ranks.h"
 #include "recommend/item_scores.h"
 
 namespace qkv {

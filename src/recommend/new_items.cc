@@ -5,9 +5,9 @@
 #include <filesystem>
 
 #include "core/fail.h"
-#include "core/file_descriptor.h"
 #include "core/json.h"
-#include "data/item_features.h"
+#include "core/system/file_descriptor.h"
+#include "data/log/item_features.h"
 
 namespace qkv {
 namespace {

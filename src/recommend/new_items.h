@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "io/recommender_run.h"
+#include "io/runs/recommender_run.h"
 
 namespace qkv {
 

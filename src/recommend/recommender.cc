@@ -6,8 +6,8 @@
 #include "core/json.h"
 #include "core/sorted_unique.h"
 #include "core/to_size.h"
-#include "data/split.h"
-#include "io/run.h"
+#include "data/log/split.h"
+#include "io/runs/run.h"
 #include "recommend/new_items.h"
 #include "recommend/serving.h"
 

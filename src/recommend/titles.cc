@@ -5,7 +5,7 @@
 
 #include "core/fail.h"
 #include "data/example_ids.h"
-#include "data/table.h"
+#include "data/log/table.h"
 #include "recommend/plain_title.h"
 
 namespace qkv {

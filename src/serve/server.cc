@@ -3,10 +3,10 @@
 #include <thread>
 
 #include "core/fail.h"
-#include "core/start_thread.h"
-#include "serve/metrics_handler.h"
-#include "serve/service.h"
-#include "serve/tls.h"
+#include "core/system/start_thread.h"
+#include "serve/api/metrics_handler.h"
+#include "serve/engine/service.h"
+#include "serve/http/tls.h"
 
 namespace qkv {
 namespace {

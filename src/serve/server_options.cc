@@ -4,7 +4,7 @@
 #include "core/fields.h"
 #include "core/json.h"
 #include "qkv/server.h"
-#include "serve/served_run.h"
+#include "serve/engine/served_run.h"
 
 namespace qkv {
 namespace {

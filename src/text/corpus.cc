@@ -7,7 +7,7 @@
 #include "core/fail.h"
 #include "core/hash.h"
 #include "core/random.h"
-#include "core/threads.h"
+#include "core/system/threads.h"
 #include "core/to_size.h"
 #include "text/unicode.h"
 

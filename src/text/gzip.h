@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "core/file_descriptor.h"
+#include "core/system/file_descriptor.h"
 
 namespace qkv {
 

@@ -11,8 +11,8 @@
 #include <span>
 
 #include "core/fail.h"
-#include "core/file_descriptor.h"
 #include "core/hash.h"
+#include "core/system/file_descriptor.h"
 #include "core/to_size.h"
 #include "text/gzip.h"
 #include "text/unicode.h"

@@ -8,7 +8,7 @@
 #include <sstream>
 
 #include "core/fail.h"
-#include "core/file_descriptor.h"
+#include "core/system/file_descriptor.h"
 #include "text/unicode.h"
 
 namespace qkv {

@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "qkv/language.h"
-#include "text/hugging_face_tokenizer.h"
+#include "text/pieces/vocabulary.h"
 #include "text/tokenizer.h"
-#include "text/vocabulary.h"
+#include "text/tokenizer_json/hugging_face_tokenizer.h"
 
 namespace qkv {
 

@@ -14,14 +14,14 @@
 #include <unordered_map>
 
 #include "core/fail.h"
-#include "core/file_descriptor.h"
 #include "core/json.h"
-#include "core/start_thread.h"
+#include "core/system/file_descriptor.h"
+#include "core/system/start_thread.h"
 #include "core/to_size.h"
-#include "text/added_tokens.h"
-#include "text/sentencepiece_check.h"
-#include "text/unknown_runs.h"
-#include "text/vocabulary.h"
+#include "text/pieces/sentencepiece_check.h"
+#include "text/pieces/unknown_runs.h"
+#include "text/pieces/vocabulary.h"
+#include "text/tokenizer_json/added_tokens.h"
 
 namespace qkv {
 namespace {

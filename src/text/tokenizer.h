@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "qkv/text.h"
-#include "text/hugging_face_tokenizer.h"
+#include "text/tokenizer_json/hugging_face_tokenizer.h"
 
 namespace qkv {
 

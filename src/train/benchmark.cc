@@ -11,13 +11,13 @@
 #include "core/profile.h"
 #include "core/random.h"
 #include "core/to_size.h"
-#include "data/interactions.h"
+#include "data/log/interactions.h"
 #include "model/replicas.h"
 #include "model/transformer.h"
 #include "qkv/train.h"
-#include "train/objective.h"
-#include "train/optimizer_state.h"
-#include "train/recommendation_task.h"
+#include "train/optimizer/optimizer_state.h"
+#include "train/tasks/objective.h"
+#include "train/tasks/recommendation_task.h"
 
 namespace qkv {
 namespace {

@@ -4,11 +4,11 @@
 #include "core/clock.h"
 #include "core/fail.h"
 #include "core/to_size.h"
-#include "dist/exchange.h"
-#include "dist/step_model.h"
 #include "model/transformer.h"
 #include "qkv/benchmark.h"
-#include "train/ranks.h"
+#include "ranks/exchange.h"
+#include "ranks/step_model.h"
+#include "train/loop/ranks.h"
 
 namespace qkv {
 namespace {

@@ -3,11 +3,11 @@
 #include <algorithm>
 
 #include "core/fail.h"
-#include "core/memory_limit.h"
-#include "dist/tree_sum.h"
-#include "train/optimizer_state.h"
-#include "train/rehearsal.h"
-#include "train/trained_parts.h"
+#include "core/system/memory_limit.h"
+#include "core/tree_sum.h"
+#include "train/loop/rehearsal.h"
+#include "train/optimizer/optimizer_state.h"
+#include "train/optimizer/trained_parts.h"
 
 namespace qkv {
 namespace {

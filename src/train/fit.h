@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "qkv/train.h"
-#include "train/evaluator.h"
+#include "train/loop/evaluator.h"
 
 namespace qkv {
 

@@ -10,9 +10,9 @@
 
 #include "core/clock.h"
 #include "core/fields.h"
-#include "core/memory_limit.h"
-#include "train/memory_check.h"
-#include "train/objective.h"
+#include "core/system/memory_limit.h"
+#include "train/loop/memory_check.h"
+#include "train/tasks/objective.h"
 
 namespace qkv {
 namespace {

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "qkv/training.h"
-#include "train/schedule.h"
-#include "train/task.h"
+#include "train/optimizer/schedule.h"
+#include "train/tasks/task.h"
 
 namespace qkv {
 

@@ -10,7 +10,7 @@
 #include <set>
 #include <string_view>
 
-#include "train/sparse_updates.h"
+#include "train/optimizer/sparse_updates.h"
 
 namespace qkv {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "data/log_shape.h"
+#include "data/log/log_shape.h"
 #include "qkv/recommendation.h"
 
 namespace qkv {

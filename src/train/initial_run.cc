@@ -5,10 +5,10 @@
 #include <unordered_map>
 
 #include "core/to_size.h"
-#include "data/name_table.h"
-#include "io/adapter.h"
-#include "io/quantized_weights.h"
-#include "io/safetensors.h"
+#include "data/log/name_table.h"
+#include "io/runs/adapter.h"
+#include "io/weights/quantized_weights.h"
+#include "io/weights/safetensors.h"
 
 namespace qkv {
 namespace {

@@ -10,12 +10,12 @@
 
 #include "core/fail.h"
 #include "core/fields.h"
-#include "data/interactions.h"
-#include "data/split.h"
-#include "io/run.h"
-#include "layers/parameter.h"
+#include "data/log/interactions.h"
+#include "data/log/split.h"
+#include "io/runs/run.h"
+#include "model/layers/parameter.h"
 #include "model/transformer.h"
-#include "train/trained_parts.h"
+#include "train/optimizer/trained_parts.h"
 
 namespace qkv {
 

@@ -6,16 +6,16 @@
 #include <vector>
 
 #include "core/fail.h"
-#include "core/file_descriptor.h"
+#include "core/system/file_descriptor.h"
 #include "core/to_size.h"
 #include "io/atomic_file.h"
-#include "io/run.h"
+#include "io/runs/run.h"
 #include "text/mark_hint.h"
 #include "text/unicode.h"
 #include "train/initial_run.h"
-#include "train/language_task.h"
-#include "train/session.h"
-#include "train/trained_parts.h"
+#include "train/loop/session.h"
+#include "train/optimizer/trained_parts.h"
+#include "train/tasks/language_task.h"
 
 namespace qkv {
 namespace {

@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "core/fail.h"
-#include "core/file_descriptor.h"
-#include "io/run_directory.h"
+#include "core/system/file_descriptor.h"
+#include "io/runs/run_directory.h"
 #include "qkv/language.h"
 #include "qkv/recommendation.h"
 #include "qkv/train.h"

@@ -11,14 +11,14 @@
 #include "core/fail.h"
 #include "core/to_size.h"
 #include "io/atomic_file.h"
-#include "io/language_tags.h"
-#include "io/run.h"
+#include "io/runs/language_tags.h"
+#include "io/runs/run.h"
 #include "text/corpus.h"
 #include "train/fit.h"
 #include "train/initial_run.h"
-#include "train/session.h"
-#include "train/trained_parts.h"
-#include "train/translation_task.h"
+#include "train/loop/session.h"
+#include "train/optimizer/trained_parts.h"
+#include "train/tasks/translation_task.h"
 
 namespace qkv {
 namespace {

@@ -4,7 +4,7 @@
 #include <chrono>
 #include <thread>
 
-#include "dist/exchange.h"
+#include "ranks/exchange.h"
 #include "tests/allocation/malloc.h"
 #include "tests/support/forked_ranks.h"
 

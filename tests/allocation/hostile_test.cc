@@ -1,7 +1,7 @@
 // Memory that a reader takes for checkpoints of PyTorch that nobody wrote in good faith.
 #include <gtest/gtest.h>
 
-#include "import/torch_checkpoint.h"
+#include "convert/formats/torch_checkpoint.h"
 #include "tests/allocation/malloc.h"
 #include "tests/support/errors.h"
 #include "tests/support/hostile_checkpoints.h"

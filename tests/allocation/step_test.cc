@@ -7,8 +7,8 @@
 #include "tests/allocation/malloc.h"
 #include "tests/support/kernels.h"
 #include "tests/support/models.h"
-#include "train/objective.h"
-#include "train/optimizer_state.h"
+#include "train/optimizer/optimizer_state.h"
+#include "train/tasks/objective.h"
 
 namespace qkv {
 namespace {

@@ -7,9 +7,9 @@
 #include "tests/allocation/malloc.h"
 #include "tests/support/sentences.h"
 #include "tests/support/temp_dir.h"
-#include "text/hugging_face_tokenizer.h"
 #include "text/tokenizer.h"
-#include "text/tokenizer_json.h"
+#include "text/tokenizer_json/hugging_face_tokenizer.h"
+#include "text/tokenizer_json/tokenizer_json.h"
 
 namespace qkv {
 namespace {

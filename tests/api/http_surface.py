@@ -4,7 +4,7 @@ import functools
 import json
 from pathlib import Path
 
-FILE = Path(__file__).resolve().parent.parent.parent / "src/serve/assets/openapi.json"
+FILE = Path(__file__).resolve().parent.parent.parent / "src/serve/api/assets/openapi.json"
 METHODS = ("get", "put", "post", "delete")
 
 

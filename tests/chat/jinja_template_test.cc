@@ -1,5 +1,5 @@
 // chat/jinja_template.h against jinja2 (tests/golden/chat/make.py), its limits, and the origin of what it writes.
-#include "chat/jinja_template.h"
+#include "chat/jinja/jinja_template.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Files that readers open: what is refused, and what is never waited for.
-#include "core/file_descriptor.h"
+#include "core/system/file_descriptor.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

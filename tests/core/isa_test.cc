@@ -1,4 +1,4 @@
-#include "core/isa.h"
+#include "core/system/isa.h"
 
 #include <gtest/gtest.h>
 

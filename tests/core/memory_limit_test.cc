@@ -1,4 +1,4 @@
-#include "core/memory_limit.h"
+#include "core/system/memory_limit.h"
 
 #include <gtest/gtest.h>
 

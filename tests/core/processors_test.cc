@@ -1,4 +1,4 @@
-#include "core/processors.h"
+#include "core/system/processors.h"
 
 #include <gtest/gtest.h>
 #include <sched.h>

@@ -1,5 +1,5 @@
 // The threads that help with a loop: which take part, and what becomes of them.
-#include "core/team.h"
+#include "core/system/team.h"
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -16,7 +16,7 @@
 #include <thread>
 #include <vector>
 
-#include "core/threads.h"
+#include "core/system/threads.h"
 #include "core/to_size.h"
 #include "tests/support/kernels.h"
 

@@ -1,4 +1,4 @@
-#include "core/threads.h"
+#include "core/system/threads.h"
 
 #include <gtest/gtest.h>
 
@@ -49,7 +49,11 @@ TEST_P(Threads, NestedLoopsRunToo) {
 
 TEST_P(Threads, ALoopThrowsWhatACallThrew) {
   for (const int64_t n : {1, 1000}) {
-    EXPECT_THROW(parallel_for(n, [&](int64_t i) { if (i == n - 1) throw std::bad_alloc(); }), std::bad_alloc);
+    EXPECT_THROW(parallel_for(n,
+                              [&](int64_t i) {
+                                if (i == n - 1) throw std::bad_alloc();
+                              }),
+                 std::bad_alloc);
     std::atomic<int64_t> count = 0;
     parallel_for(n, [&](int64_t) { count++; });
     EXPECT_EQ(count, n);

@@ -7,7 +7,7 @@
 #include <fstream>
 #include <set>
 
-#include "core/threads.h"
+#include "core/system/threads.h"
 #include "core/to_size.h"
 #include "tests/support/errors.h"
 #include "tests/support/forked_ranks.h"

@@ -6,7 +6,7 @@
 #include <numeric>
 
 #include "core/fail.h"
-#include "core/threads.h"
+#include "core/system/threads.h"
 #include "core/to_size.h"
 #include "data/batcher.h"
 #include "data/parallel_data.h"

@@ -1,4 +1,4 @@
-#include "data/event_time.h"
+#include "data/log/event_time.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "data/time_format.h"
+#include "data/log/time_format.h"
 #include "tests/support/errors.h"
 
 namespace qkv {

@@ -1,5 +1,5 @@
 // Buckets of the gaps between events, and histories as a model reads them.
-#include "data/history.h"
+#include "data/log/history.h"
 
 #include <gtest/gtest.h>
 

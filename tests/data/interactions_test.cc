@@ -1,5 +1,5 @@
 // Reading of interaction logs: formats, columns, times, duplicates, ties, and filtering.
-#include "data/interactions.h"
+#include "data/log/interactions.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // Categories and words of items, read from tables.
-#include "data/item_features.h"
+#include "data/log/item_features.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // The shape of a log.
-#include "data/log_shape.h"
+#include "data/log/log_shape.h"
 
 #include <gtest/gtest.h>
 

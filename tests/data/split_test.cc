@@ -1,5 +1,5 @@
 // Splits of a log into training, validation and test events.
-#include "data/split.h"
+#include "data/log/split.h"
 
 #include <gtest/gtest.h>
 

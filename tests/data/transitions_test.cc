@@ -1,5 +1,5 @@
 // Counted transitions: the scores against a plain reference, and what they depend on.
-#include "data/transitions.h"
+#include "data/log/transitions.h"
 
 #include <gtest/gtest.h>
 

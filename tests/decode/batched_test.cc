@@ -1,5 +1,5 @@
 // Batches of many sentences: order, token budget and progress.
-#include "decode/batched.h"
+#include "decode/search/batched.h"
 
 #include <gtest/gtest.h>
 

@@ -8,13 +8,13 @@
 #include <nlohmann/json.hpp>
 
 #include "fuzz/tiny_runs.h"
-#include "io/run.h"
+#include "io/runs/run.h"
 #include "qkv/serving.h"
 #include "tests/decode/language_models.h"
 #include "tests/support/errors.h"
 #include "tests/support/temp_dir.h"
-#include "text/sentencepiece_writer.h"
-#include "text/tokenizer_json.h"
+#include "text/pieces/sentencepiece_writer.h"
+#include "text/tokenizer_json/tokenizer_json.h"
 
 namespace qkv {
 namespace {

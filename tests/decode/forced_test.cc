@@ -1,11 +1,11 @@
 // Forced scoring: compared with the loss, in different batches, and its attention compared with the attention map.
-#include "decode/forced.h"
+#include "decode/search/forced.h"
 
 #include <gtest/gtest.h>
 
 #include "core/to_size.h"
 #include "decode/attend.h"
-#include "decode/batched.h"
+#include "decode/search/batched.h"
 #include "tests/decode/searcher.h"
 #include "tests/support/errors.h"
 

@@ -1,12 +1,12 @@
 // Text generation: compared with full forward passes of the model, and where it ends.
-#include "decode/generation.h"
+#include "decode/generation/generation.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
 #include "core/to_size.h"
-#include "io/quantized_weights.h"
+#include "io/weights/quantized_weights.h"
 #include "tests/decode/language_models.h"
 #include "tests/support/errors.h"
 #include "tests/support/generate_options.h"

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "decode/batched.h"
+#include "decode/search/batched.h"
 #include "tests/decode/searcher.h"
 #include "tests/support/kernels.h"
 

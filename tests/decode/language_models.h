@@ -4,7 +4,7 @@
 #include <functional>
 #include <string>
 
-#include "io/run.h"
+#include "io/runs/run.h"
 #include "tests/decode/searcher.h"
 #include "tests/support/models.h"
 

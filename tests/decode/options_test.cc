@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "core/to_size.h"
-#include "decode/batched.h"
+#include "decode/search/batched.h"
 #include "tests/decode/searcher.h"
 #include "tests/support/errors.h"
 #include "tests/support/kernels.h"

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "io/run.h"
+#include "io/runs/run.h"
 #include "tests/decode/searcher.h"
 #include "tests/support/temp_dir.h"
 

@@ -1,5 +1,5 @@
 // Words, alignments, and source words that replace unknown tokens.
-#include "decode/readable.h"
+#include "decode/generation/readable.h"
 
 #include <gtest/gtest.h>
 

@@ -7,9 +7,9 @@
 #include <limits>
 #include <set>
 
-#include "core/threads.h"
+#include "core/system/threads.h"
 #include "core/to_size.h"
-#include "decode/sampler.h"
+#include "decode/generation/sampler.h"
 #include "tests/decode/searcher.h"
 #include "tests/support/kernels.h"
 

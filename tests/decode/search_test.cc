@@ -1,5 +1,5 @@
 // The search: compared with the enumeration of every sequence and with forced scoring, and its invariances.
-#include "decode/search.h"
+#include "decode/search/search.h"
 
 #include <gtest/gtest.h>
 

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "core/to_size.h"
-#include "decode/forced.h"
-#include "decode/search.h"
+#include "decode/search/forced.h"
+#include "decode/search/search.h"
 #include "tests/support/models.h"
 #include "tests/support/spoiled_arena.h"
 

@@ -1,9 +1,9 @@
 // The text cache: shared prefixes give the same bits as reading them again, and memory stays bounded.
-#include "decode/text_cache.h"
+#include "decode/generation/text_cache.h"
 
 #include <gtest/gtest.h>
 
-#include "decode/caches.h"
+#include "decode/generation/caches.h"
 #include "tests/decode/language_models.h"
 #include "tests/support/models.h"
 

@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "core/to_size.h"
-#include "io/run.h"
+#include "io/runs/run.h"
 #include "qkv/threads.h"
 #include "tests/decode/random_run.h"
 #include "tests/support/errors.h"

@@ -10,7 +10,7 @@
 #include <set>
 
 #include "core/random.h"
-#include "core/threads.h"
+#include "core/system/threads.h"
 #include "core/to_size.h"
 #include "eval/baselines.h"
 #include "eval/sparse_ranker.h"

@@ -11,7 +11,7 @@
 #include <csignal>
 #include <filesystem>
 
-#include "core/file_descriptor.h"
+#include "core/system/file_descriptor.h"
 #include "core/to_size.h"
 #include "tests/support/errors.h"
 #include "tests/support/temp_dir.h"

@@ -5,7 +5,7 @@
 
 #include <filesystem>
 
-#include "io/run.h"
+#include "io/runs/run.h"
 #include "tests/support/recommenders.h"
 #include "tests/support/temp_dir.h"
 

@@ -1,6 +1,6 @@
 // 4-bit weights in a file: they survive in any order of tensors, layers that are computed together have them together,
 // and errors name the tensor.
-#include "io/int4_weights.h"
+#include "io/weights/int4_weights.h"
 
 #include <gtest/gtest.h>
 
@@ -9,8 +9,8 @@
 #include <functional>
 
 #include "core/to_size.h"
-#include "io/quantized_weights.h"
-#include "io/weights.h"
+#include "io/weights/quantized_weights.h"
+#include "io/weights/weights.h"
 #include "tests/support/errors.h"
 #include "tests/support/models.h"
 #include "tests/support/rewrite_tensors.h"

@@ -1,5 +1,5 @@
 // 8-bit weights in a file: quantized weights survive in any order of tensors, and errors name the tensor.
-#include "io/int8_weights.h"
+#include "io/weights/int8_weights.h"
 
 #include <gtest/gtest.h>
 
@@ -9,9 +9,9 @@
 #include <functional>
 
 #include "core/to_size.h"
-#include "io/quantized_weights.h"
-#include "io/weights.h"
-#include "ops/linear/row_linear.h"
+#include "io/weights/quantized_weights.h"
+#include "io/weights/weights.h"
+#include "ops/row_linear.h"
 #include "tests/support/errors.h"
 #include "tests/support/models.h"
 #include "tests/support/numeric.h"

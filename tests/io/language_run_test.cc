@@ -1,11 +1,11 @@
 // The run of a language model with a tokenizer.json: what is written is read again, and it continues text.
-#include "io/language_run.h"
+#include "io/runs/language_run.h"
 
 #include <gtest/gtest.h>
 
 #include <filesystem>
 
-#include "io/run.h"
+#include "io/runs/run.h"
 #include "qkv/generator.h"
 #include "tests/support/byte_pieces.h"
 #include "tests/support/errors.h"

@@ -1,5 +1,5 @@
 // A model whose texts name the language of their translation by a tag refuses the parameter and names the tag.
-#include "io/language_tags.h"
+#include "io/runs/language_tags.h"
 
 #include <gtest/gtest.h>
 

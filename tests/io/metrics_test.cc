@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "core/file_descriptor.h"
+#include "core/system/file_descriptor.h"
 #include "tests/support/errors.h"
 #include "tests/support/temp_dir.h"
 

@@ -5,9 +5,9 @@
 
 #include <filesystem>
 
-#include "core/file_descriptor.h"
-#include "io/quantized_weights.h"
-#include "io/run.h"
+#include "core/system/file_descriptor.h"
+#include "io/runs/run.h"
+#include "io/weights/quantized_weights.h"
 #include "tests/support/errors.h"
 #include "tests/support/models.h"
 #include "tests/support/recommenders.h"

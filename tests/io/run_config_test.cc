@@ -1,5 +1,5 @@
 // config.json and the rules for changing the format: docs/run-directory.md.
-#include "io/run_config.h"
+#include "io/runs/run_config.h"
 
 #include <gtest/gtest.h>
 

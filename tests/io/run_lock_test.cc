@@ -1,5 +1,5 @@
 // Only one training of a run at a time holds its lock.
-#include "io/run_lock.h"
+#include "io/runs/run_lock.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // Runs of every kind: what is written is read again, and errors name the file.
-#include "io/run.h"
+#include "io/runs/run.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // safetensors: round trips, the exact bytes, and every kind of broken file.
-#include "io/safetensors.h"
+#include "io/weights/safetensors.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -9,7 +9,7 @@
 #include <fstream>
 #include <numeric>
 
-#include "core/file_descriptor.h"
+#include "core/system/file_descriptor.h"
 #include "core/to_size.h"
 #include "tests/support/errors.h"
 #include "tests/support/temp_dir.h"

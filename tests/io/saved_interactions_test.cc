@@ -1,11 +1,11 @@
 // The log in a run directory: it survives a round trip, and inconsistent files are rejected.
-#include "io/saved_interactions.h"
+#include "io/runs/saved_interactions.h"
 
 #include <gtest/gtest.h>
 
 #include <filesystem>
 
-#include "io/safetensors.h"
+#include "io/weights/safetensors.h"
 #include "tests/support/errors.h"
 #include "tests/support/temp_dir.h"
 

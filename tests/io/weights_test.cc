@@ -1,12 +1,12 @@
 // Weights in files by parameter name, and the mean of several files.
-#include "io/weights.h"
+#include "io/weights/weights.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
 #include "core/to_size.h"
-#include "io/quantized_weights.h"
+#include "io/weights/quantized_weights.h"
 #include "tests/support/errors.h"
 #include "tests/support/models.h"
 #include "tests/support/temp_dir.h"

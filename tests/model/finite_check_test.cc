@@ -1,5 +1,5 @@
 // The first output that is not finite is named, with the tokens that it belongs to.
-#include "layers/finite_check.h"
+#include "model/layers/finite_check.h"
 
 #include <gtest/gtest.h>
 

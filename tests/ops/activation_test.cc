@@ -3,7 +3,7 @@
 
 #include <filesystem>
 
-#include "ops/activation_reference.h"
+#include "ops/reference/activation_reference.h"
 #include "tests/support/kernels.h"
 #include "tests/support/npz.h"
 

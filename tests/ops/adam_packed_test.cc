@@ -1,5 +1,5 @@
 // Adam with moments in 16 and 8 bits: the codes, the kernel against plain loops, and against Adam in float64.
-#include "ops/optimizer/adam_packed_reference.h"
+#include "ops/reference/adam_packed_reference.h"
 #include "tests/support/kernels.h"
 
 namespace qkv {

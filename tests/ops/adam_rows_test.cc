@@ -1,9 +1,9 @@
 // Adam for rows of a table: kernels against the reference.
-#include "ops/optimizer/adam_rows.h"
+#include "ops/adam_rows.h"
 
 #include <numeric>
 
-#include "ops/optimizer/adam_rows_reference.h"
+#include "ops/reference/adam_rows_reference.h"
 #include "tests/support/kernels.h"
 
 namespace qkv {

@@ -1,7 +1,7 @@
 // Adam: kernel against reference, reference against steps computed by hand.
-#include "ops/optimizer/adam.h"
+#include "ops/adam.h"
 
-#include "ops/optimizer/adam_reference.h"
+#include "ops/reference/adam_reference.h"
 #include "tests/support/kernels.h"
 
 namespace qkv {

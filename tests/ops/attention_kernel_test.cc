@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <string>
 
-#include "core/isa.h"
-#include "core/threads.h"
-#include "ops/attention/attention_workspace.h"
+#include "core/system/isa.h"
+#include "core/system/threads.h"
+#include "ops/attention_workspace.h"
 #include "tests/ops/attention_error.h"
 
 namespace qkv::testing {

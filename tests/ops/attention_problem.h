@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/to_size.h"
-#include "ops/attention/attention_reference.h"
+#include "ops/reference/attention_reference.h"
 #include "tests/support/numeric.h"
 
 namespace qkv::testing {

@@ -8,7 +8,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "core/isa.h"
+#include "core/system/isa.h"
 #include "core/to_size.h"
 #include "qkv/error.h"
 #include "tests/ops/attention_problem.h"

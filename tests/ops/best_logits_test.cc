@@ -1,5 +1,5 @@
 // The best logits of a row equal those of all logits that are not hidden, and do not depend on other rows.
-#include "ops/logits/best_logits.h"
+#include "ops/best_logits.h"
 
 #include <numeric>
 

@@ -1,10 +1,10 @@
 // Attention with a key-value cache against plain loops, for any location of the rows.
-#include "ops/attention/cached_attention.h"
+#include "ops/cached_attention.h"
 
 #include <numeric>
 
 #include "core/random.h"
-#include "ops/attention/cached_attention_reference.h"
+#include "ops/reference/cached_attention_reference.h"
 #include "tests/support/kernels.h"
 
 namespace qkv {

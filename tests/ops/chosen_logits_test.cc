@@ -1,7 +1,7 @@
 // Logits of chosen tokens: kernel against reference, gradients against finite differences.
-#include "ops/logits/chosen_logits.h"
+#include "ops/chosen_logits.h"
 
-#include "ops/logits/chosen_logits_reference.h"
+#include "ops/reference/chosen_logits_reference.h"
 #include "tests/support/kernels.h"
 
 namespace qkv {

@@ -1,11 +1,11 @@
 // Softmax and cross-entropy: kernel against reference, gradient against finite differences, and both against ONNX
 // cases.
-#include "ops/logits/cross_entropy.h"
+#include "ops/cross_entropy.h"
 
 #include <filesystem>
 
 #include "core/to_size.h"
-#include "ops/logits/cross_entropy_reference.h"
+#include "ops/reference/cross_entropy_reference.h"
 #include "tests/support/kernels.h"
 #include "tests/support/npz.h"
 

@@ -1,7 +1,7 @@
 // The dropout kernels against the definition of the mask.
 #include "ops/dropout.h"
 
-#include "ops/dropout_reference.h"
+#include "ops/reference/dropout_reference.h"
 #include "tests/support/kernels.h"
 
 namespace qkv {

@@ -4,7 +4,7 @@
 #include <tuple>
 
 #include "core/to_size.h"
-#include "ops/embedding_reference.h"
+#include "ops/reference/embedding_reference.h"
 #include "tests/support/kernels.h"
 
 namespace qkv {

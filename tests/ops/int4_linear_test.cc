@@ -1,10 +1,10 @@
 // Linear layers with 4-bit weights: equal to plain loops, each row independent of the others, and the best scales.
-#include "ops/linear/int4_linear.h"
+#include "ops/int4_linear.h"
 
 #include <cmath>
 
 #include "core/to_size.h"
-#include "ops/linear/int4_linear_reference.h"
+#include "ops/reference/int4_linear_reference.h"
 #include "tests/support/kernels.h"
 #include "tests/support/quantized_products.h"
 

@@ -1,5 +1,5 @@
 // Linear layers in 8 bits: equal to plain loops up to the rounding of float32 sums, close to float32 layers.
-#include "ops/linear/int8_linear.h"
+#include "ops/int8_linear.h"
 
 #include <array>
 #include <cmath>
@@ -8,8 +8,8 @@
 #include <string>
 
 #include "core/to_size.h"
-#include "ops/linear/int8_linear_reference.h"
-#include "ops/linear/int8_operands.h"
+#include "ops/int8_operands.h"
+#include "ops/reference/int8_linear_reference.h"
 #include "tests/support/kernels.h"
 
 namespace qkv {

@@ -5,7 +5,7 @@
 #include <filesystem>
 
 #include "core/to_size.h"
-#include "ops/layer_norm_reference.h"
+#include "ops/reference/layer_norm_reference.h"
 #include "tests/support/kernels.h"
 #include "tests/support/npz.h"
 

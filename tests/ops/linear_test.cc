@@ -1,8 +1,8 @@
 // The linear layer: products against plain loops, gradients against finite differences, and the division into blocks.
-#include "ops/linear/linear.h"
+#include "ops/linear.h"
 
 #include "core/to_size.h"
-#include "ops/linear/linear_reference.h"
+#include "ops/reference/linear_reference.h"
 #include "tests/support/kernels.h"
 
 namespace qkv {

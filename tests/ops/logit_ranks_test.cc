@@ -1,5 +1,5 @@
 // The counts of logit_ranks equal those of all logits, and its best tokens those of best_logits.
-#include "ops/logits/logit_ranks.h"
+#include "ops/logit_ranks.h"
 
 #include "core/to_size.h"
 #include "tests/support/kernels.h"

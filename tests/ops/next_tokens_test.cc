@@ -1,10 +1,10 @@
 // The best next tokens equal those of the full logits and do not depend on other rows.
-#include "ops/logits/next_tokens.h"
+#include "ops/next_tokens.h"
 
 #include <numeric>
 
 #include "core/to_size.h"
-#include "ops/logits/softcap.h"
+#include "ops/softcap.h"
 #include "tests/support/kernels.h"
 
 namespace qkv {

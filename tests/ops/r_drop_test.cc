@@ -1,9 +1,9 @@
 // R-Drop: kernel against reference, gradient against finite differences, and the case of two equal passes.
-#include "ops/logits/r_drop.h"
+#include "ops/r_drop.h"
 
 #include "core/to_size.h"
-#include "ops/logits/cross_entropy.h"
-#include "ops/logits/r_drop_reference.h"
+#include "ops/cross_entropy.h"
+#include "ops/reference/r_drop_reference.h"
 #include "tests/support/kernels.h"
 
 namespace qkv {

@@ -1,10 +1,10 @@
 // Rotary position embedding: kernel against reference, rotation against its formula, and the inverse rotation.
-#include "ops/attention/rotary.h"
+#include "ops/rotary.h"
 
 #include <cmath>
 
 #include "core/to_size.h"
-#include "ops/attention/rotary_reference.h"
+#include "ops/reference/rotary_reference.h"
 #include "tests/support/kernels.h"
 
 namespace qkv {

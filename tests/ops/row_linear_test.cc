@@ -1,12 +1,12 @@
 // Linear layers for inference: as accurate as plain loops, and each row independent of the others.
-#include "ops/linear/row_linear.h"
+#include "ops/row_linear.h"
 
 #include <numeric>
 
 #include "core/random.h"
 #include "core/to_size.h"
-#include "ops/linear/linear_reference.h"
-#include "ops/linear/row_linear_reference.h"
+#include "ops/reference/linear_reference.h"
+#include "ops/reference/row_linear_reference.h"
 #include "tests/support/kernels.h"
 #include "tests/support/quantized_products.h"
 

@@ -1,12 +1,12 @@
 // Products while signals arrive: a handler must not run on a kernel's borrowed stack pointer
-// (src/ops/linear/linear.cc).
+// (src/ops/cpu/linear/linear.cc).
 #include <signal.h>
 #include <sys/time.h>
 
 #include <atomic>
 
 #include "core/to_size.h"
-#include "ops/linear/linear.h"
+#include "ops/linear.h"
 #include "tests/support/kernels.h"
 
 namespace qkv {

@@ -1,7 +1,7 @@
 // The softcap of logits: kernel against reference, derivative against finite differences.
-#include "ops/logits/softcap.h"
+#include "ops/softcap.h"
 
-#include "ops/logits/softcap_reference.h"
+#include "ops/reference/softcap_reference.h"
 #include "tests/support/kernels.h"
 
 namespace qkv {

@@ -1,9 +1,9 @@
 // Softmax and its gradient: float kernels against the plain loops, and the plain loops against finite differences.
-#include "ops/logits/softmax.h"
+#include "ops/softmax.h"
 
 #include <gtest/gtest.h>
 
-#include "ops/logits/softmax_reference.h"
+#include "ops/reference/softmax_reference.h"
 #include "tests/support/kernels.h"
 
 namespace qkv {

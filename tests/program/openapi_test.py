@@ -1,4 +1,4 @@
-"""The OpenAPI description of the server (src/serve/assets/openapi.json) and the tables of routes (src/serve/*.cc)."""
+"""The OpenAPI description of the server (src/serve/api/assets/openapi.json) and the tables of routes (src/serve/*.cc)."""
 
 import http.client
 import json
@@ -11,7 +11,7 @@ import pytest
 from conftest import QKV, ROOT
 from serving import ALL, ServeProcess
 
-FILE = ROOT / "src/serve/assets/openapi.json"
+FILE = ROOT / "src/serve/api/assets/openapi.json"
 OPENAPI = json.loads(FILE.read_text(encoding="utf-8"))
 ROUTE = re.compile(r'\{"(GET|POST|PUT|DELETE)",\s*"(/[^"]*)",\s*Family::(\w+)')
 METHODS = {"get", "put", "post", "delete"}
@@ -19,7 +19,7 @@ METHODS = {"get", "put", "post", "delete"}
 
 def table_routes():
     """Triples (method, path, family) of the entries of all tables; "{}" stands for one segment of a path."""
-    sources = sorted((ROOT / "src/serve").glob("*.cc"))
+    sources = sorted((ROOT / "src/serve").rglob("*.cc"))
     return {route for source in sources for route in ROUTE.findall(source.read_text(encoding="utf-8"))}
 
 
@@ -56,7 +56,7 @@ def test_every_path_names_its_segments():
 
 
 def test_routes_that_need_no_key_are_marked():
-    text = "".join(source.read_text(encoding="utf-8") for source in sorted((ROOT / "src/serve").glob("*.cc")))
+    text = "".join(source.read_text(encoding="utf-8") for source in sorted((ROOT / "src/serve").rglob("*.cc")))
     for entry in re.findall(r'\{"(?:GET|POST|PUT|DELETE)",\s*"/[^}]*\}', text.replace("{}", "<>")):
         method, path = re.match(r'\{"(\w+)",\s*"([^"]+)"', entry).groups()
         is_open = bool(re.search(r"BodyType::\w+,\s+ModelUse::\w+,\s+true", entry))

@@ -1,4 +1,4 @@
-"""qkv score perplexity and qkv score tokens: forms of output, windows and refusals. tests/import compares the numbers."""
+"""qkv score perplexity and qkv score tokens: forms of output, windows and refusals. tests/convert compares the numbers."""
 
 import json
 import math

@@ -6,7 +6,7 @@
 #include <map>
 
 #include "core/to_size.h"
-#include "io/run.h"
+#include "io/runs/run.h"
 #include "qkv/quantize.h"
 #include "qkv/recommender.h"
 #include "recommend/item_scores.h"

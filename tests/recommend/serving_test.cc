@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "core/to_size.h"
-#include "io/run.h"
+#include "io/runs/run.h"
 #include "qkv/quantize.h"
 #include "qkv/recommender.h"
 #include "tests/support/errors.h"

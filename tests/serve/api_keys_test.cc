@@ -1,5 +1,5 @@
 // The file of keys, and the keys of requests.
-#include "serve/api_keys.h"
+#include "serve/http/api_keys.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

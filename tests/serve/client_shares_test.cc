@@ -1,5 +1,5 @@
 // Amounts that clients hold of what they share.
-#include "serve/client_shares.h"
+#include "serve/http/client_shares.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // The file of events that clients report, and the file that grows by synced lines below it.
-#include "serve/event_store.h"
+#include "serve/api/event_store.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // The server with real sockets: answers, streams, limits, clients that leave, and its end.
-#include "serve/http_server.h"
+#include "serve/http/http_server.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // The metrics of the server: which series there are, what they count, and how many there can be.
-#include "serve/metrics.h"
+#include "serve/metrics/metrics.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

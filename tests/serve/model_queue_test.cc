@@ -1,12 +1,12 @@
 // Places of requests in the queue of a model, and what is refused.
-#include "serve/model_queue.h"
+#include "serve/engine/model_queue.h"
 
 #include <gtest/gtest.h>
 
 #include <thread>
 
 #include "core/to_size.h"
-#include "serve/metrics.h"
+#include "serve/metrics/metrics.h"
 
 namespace qkv {
 namespace {

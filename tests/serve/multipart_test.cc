@@ -1,8 +1,8 @@
-#include "serve/multipart.h"
+#include "serve/http/multipart.h"
 
 #include <gtest/gtest.h>
 
-#include "serve/http_error.h"
+#include "serve/http/http_error.h"
 
 namespace qkv {
 namespace {

@@ -1,11 +1,11 @@
 // Hosts, pages of other sites, and the answers that let listed ones use the server.
-#include "serve/origin.h"
+#include "serve/http/origin.h"
 
 #include <gtest/gtest.h>
 
 #include <map>
 
-#include "serve/http_error.h"
+#include "serve/http/http_error.h"
 #include "tests/support/errors.h"
 
 namespace qkv {

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "serve/http_error.h"
-#include "serve/request_reader.h"
+#include "serve/http/http_error.h"
+#include "serve/http/request_reader.h"
 
 namespace qkv::testing {
 

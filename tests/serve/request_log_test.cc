@@ -1,5 +1,5 @@
 // The log of requests: its lines, its limits, and logs that block or are closed.
-#include "serve/request_log.h"
+#include "serve/metrics/request_log.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -11,7 +11,7 @@
 #include <sstream>
 #include <thread>
 
-#include "core/file_descriptor.h"
+#include "core/system/file_descriptor.h"
 #include "tests/support/temp_dir.h"
 
 namespace qkv {

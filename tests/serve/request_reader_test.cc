@@ -1,5 +1,5 @@
 // Reading HTTP requests: what is accepted and refused, in pieces of any size.
-#include "serve/request_reader.h"
+#include "serve/http/request_reader.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

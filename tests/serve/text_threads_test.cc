@@ -1,5 +1,5 @@
 // Work on long texts: the order in which it starts, and what is left at the end.
-#include "serve/text_threads.h"
+#include "serve/engine/text_threads.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // The header traceparent: what is taken, and what is dropped.
-#include "serve/trace.h"
+#include "serve/metrics/trace.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // The address of a client, behind proxies and behind those who claim to be.
-#include "serve/trusted_proxies.h"
+#include "serve/http/trusted_proxies.h"
 
 #include <gtest/gtest.h>
 

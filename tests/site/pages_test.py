@@ -107,7 +107,7 @@ def test_every_header_has_a_page_with_its_names(site):
 
 
 def test_every_route_of_the_server_is_described(site):
-    document = json.loads((ROOT / "src/serve/assets/openapi.json").read_text(encoding="utf-8"))
+    document = json.loads((ROOT / "src/serve/api/assets/openapi.json").read_text(encoding="utf-8"))
     titles = {title for page, title in section_titles(site) if page == "HTTP routes"}
     for path, methods in document["paths"].items():
         for method in methods:

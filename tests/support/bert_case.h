@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "io/safetensors.h"
+#include "io/weights/safetensors.h"
 #include "qkv/error.h"
 #include "qkv/import.h"
 #include "qkv/text.h"

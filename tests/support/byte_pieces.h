@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "text/byte_pairs.h"
-#include "text/tokenizer_json.h"
+#include "text/pieces/byte_pairs.h"
+#include "text/tokenizer_json/tokenizer_json.h"
 
 namespace qkv::testing {
 

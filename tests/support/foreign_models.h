@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "core/to_size.h"
-#include "io/safetensors.h"
+#include "io/weights/safetensors.h"
 #include "model/transformer.h"
 #include "qkv/bfloat16.h"
 #include "tests/support/models.h"

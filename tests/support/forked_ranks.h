@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "core/fail.h"
-#include "dist/communicator.h"
-#include "dist/transport.h"
 #include "qkv/threads.h"
+#include "ranks/communicator.h"
+#include "ranks/transport.h"
 #include "tests/support/temp_dir.h"
 
 namespace qkv::testing {

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "import/gguf_file.h"
+#include "convert/formats/gguf_file.h"
 
 namespace qkv::testing {
 

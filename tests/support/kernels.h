@@ -11,9 +11,9 @@
 #include <utility>
 #include <vector>
 
-#include "core/isa.h"
 #include "core/matrix.h"
-#include "core/threads.h"
+#include "core/system/isa.h"
+#include "core/system/threads.h"
 #include "core/to_size.h"
 #include "tests/support/numeric.h"
 

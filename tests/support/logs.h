@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "data/interactions.h"
+#include "data/log/interactions.h"
 
 namespace qkv::testing {
 

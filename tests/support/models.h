@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "core/batch.h"
 #include "core/random.h"
 #include "core/to_size.h"
-#include "data/batch.h"
 #include "model/transformer.h"
 
 namespace qkv::testing {

@@ -1,10 +1,10 @@
 // Products with quantized weights, by the op and by plain loops.
 #pragma once
 
-#include "ops/linear/int4_linear.h"
-#include "ops/linear/int4_linear_reference.h"
-#include "ops/linear/row_linear.h"
-#include "ops/linear/row_linear_reference.h"
+#include "ops/int4_linear.h"
+#include "ops/reference/int4_linear_reference.h"
+#include "ops/reference/row_linear_reference.h"
+#include "ops/row_linear.h"
 #include "tests/support/kernels.h"
 
 namespace qkv::testing {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "io/run.h"
+#include "io/runs/run.h"
 #include "qkv/recommender.h"
 #include "tests/support/models.h"
 

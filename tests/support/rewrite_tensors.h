@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "io/safetensors.h"
+#include "io/weights/safetensors.h"
 
 namespace qkv::testing {
 

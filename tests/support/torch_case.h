@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "core/to_size.h"
-#include "io/safetensors.h"
-#include "layers/context.h"
-#include "layers/parameter.h"
+#include "io/weights/safetensors.h"
+#include "model/layers/context.h"
+#include "model/layers/parameter.h"
 #include "qkv/attention.h"
 #include "qkv/config.h"
 #include "qkv/error.h"

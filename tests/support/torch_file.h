@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "io/safetensors.h"
-#include "io/tensor_view.h"
+#include "io/weights/safetensors.h"
+#include "io/weights/tensor_view.h"
 
 namespace qkv::testing::pickled {
 

@@ -1,9 +1,9 @@
 // Added tokens in a text: the longest from the left, and what they take with them.
-#include "text/added_tokens.h"
+#include "text/tokenizer_json/added_tokens.h"
 
 #include <gtest/gtest.h>
 
-#include "text/prefix_table.h"
+#include "text/pieces/prefix_table.h"
 
 namespace qkv {
 namespace {

@@ -1,5 +1,5 @@
 // Models from outside that are cut, corrupt or made to harm.
-#include "text/sentencepiece_check.h"
+#include "text/pieces/sentencepiece_check.h"
 
 #include <gtest/gtest.h>
 

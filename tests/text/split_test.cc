@@ -1,5 +1,5 @@
 // Long lines cut into parts that fit.
-#include "text/split.h"
+#include "text/tokenizer_json/split.h"
 
 #include <gtest/gtest.h>
 
@@ -38,9 +38,13 @@ TEST(SplitText, CutsAfterClausesWhereNoSentenceEnds) {
   EXPECT_EQ(split("one—two three", 11), (Sentences{"one—", "two three"}));
 }
 
-TEST(SplitText, CutsAtSpacesWhereNoClauseEnds) { EXPECT_EQ(split("one two three", 9), (Sentences{"one two ", "three"})); }
+TEST(SplitText, CutsAtSpacesWhereNoClauseEnds) {
+  EXPECT_EQ(split("one two three", 9), (Sentences{"one two ", "three"}));
+}
 
-TEST(SplitText, CutsBetweenCharactersWhereThereIsNoSpace) { EXPECT_EQ(split("äöüäöü", 5), (Sentences{"äö", "üä", "öü"})); }
+TEST(SplitText, CutsBetweenCharactersWhereThereIsNoSpace) {
+  EXPECT_EQ(split("äöüäöü", 5), (Sentences{"äö", "üä", "öü"}));
+}
 
 TEST(SplitText, RefusesACharacterThatDoesNotFit) {
   EXPECT_EQ(testing::error_of([] { split("aä", 1); }),

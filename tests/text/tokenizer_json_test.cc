@@ -1,5 +1,5 @@
 // tokenizer.json: the ids of Hugging Face's own library (tests/golden/tokenizers), and files that will not do.
-#include "text/tokenizer_json.h"
+#include "text/tokenizer_json/tokenizer_json.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 
 #include "tests/support/errors.h"
 #include "tests/support/temp_dir.h"
-#include "text/byte_pairs.h"
+#include "text/pieces/byte_pairs.h"
 #include "text/unicode.h"
 
 namespace qkv {

@@ -9,7 +9,7 @@
 #include "core/fail.h"
 #include "tests/support/errors.h"
 #include "tests/support/temp_dir.h"
-#include "text/tokenizer_json.h"
+#include "text/tokenizer_json/tokenizer_json.h"
 #include "text/unicode.h"
 
 namespace qkv {

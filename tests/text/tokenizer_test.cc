@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "core/threads.h"
+#include "core/system/threads.h"
 #include "qkv/text.h"
 #include "tests/support/errors.h"
 #include "tests/support/sentences.h"

@@ -1,12 +1,12 @@
 // Long runs of characters that a SentencePiece model does not know.
-#include "text/unknown_runs.h"
+#include "text/pieces/unknown_runs.h"
 
 #include <gtest/gtest.h>
 
 #include <random>
 
 #include "tests/support/sentences.h"
-#include "text/sentencepiece_check.h"
+#include "text/pieces/sentencepiece_check.h"
 #include "text/tokenizer.h"
 
 namespace qkv {

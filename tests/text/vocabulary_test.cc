@@ -1,5 +1,5 @@
 // Lists of pieces, and tokenizers whose ids are places in one.
-#include "text/vocabulary.h"
+#include "text/pieces/vocabulary.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // The words of a text by the patterns of models, whose expressions say what is right.
-#include "text/word_pattern.h"
+#include "text/tokenizer_json/word_pattern.h"
 
 #include <gtest/gtest.h>
 

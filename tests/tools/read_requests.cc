@@ -7,8 +7,8 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
-#include "serve/http_error.h"
-#include "serve/request_reader.h"
+#include "serve/http/http_error.h"
+#include "serve/http/request_reader.h"
 
 namespace {
 

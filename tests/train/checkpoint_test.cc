@@ -1,13 +1,13 @@
 // Saved states of training are restored exactly, or refused.
-#include "train/checkpoint.h"
+#include "train/loop/checkpoint.h"
 
 #include <gtest/gtest.h>
 
 #include <cstring>
 #include <optional>
 
-#include "core/file_descriptor.h"
 #include "core/random.h"
+#include "core/system/file_descriptor.h"
 #include "tests/support/errors.h"
 #include "tests/support/temp_dir.h"
 

@@ -1,5 +1,5 @@
 // Sums over the features of items, compared with products of the dense matrix S[v, f] = 1 / √n_v.
-#include "train/feature_sums.h"
+#include "train/optimizer/feature_sums.h"
 
 #include <gtest/gtest.h>
 

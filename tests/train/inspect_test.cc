@@ -3,11 +3,11 @@
 
 #include <gtest/gtest.h>
 
-#include "dist/tree_sum.h"
-#include "io/run.h"
+#include "core/tree_sum.h"
+#include "io/runs/run.h"
 #include "tests/support/recommenders.h"
 #include "tests/support/temp_dir.h"
-#include "train/optimizer_state.h"
+#include "train/optimizer/optimizer_state.h"
 
 namespace qkv {
 namespace {

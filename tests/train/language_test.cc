@@ -5,8 +5,8 @@
 
 #include <filesystem>
 
-#include "io/run.h"
-#include "io/safetensors.h"
+#include "io/runs/run.h"
+#include "io/weights/safetensors.h"
 #include "tests/support/errors.h"
 #include "tests/support/kernels.h"
 #include "tests/train/small_language.h"

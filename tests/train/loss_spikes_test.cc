@@ -1,5 +1,5 @@
 // Losses far above the recent ones.
-#include "train/loss_spikes.h"
+#include "train/loop/loss_spikes.h"
 
 #include <gtest/gtest.h>
 

@@ -1,13 +1,13 @@
 // Catching up on missed steps gives the values of Adam with gradients of zero.
-#include "train/missed_steps.h"
+#include "train/loop/missed_steps.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "ops/optimizer/adam_rows_reference.h"
+#include "ops/reference/adam_rows_reference.h"
 #include "tests/support/numeric.h"
-#include "train/schedule.h"
+#include "train/optimizer/schedule.h"
 
 namespace qkv {
 namespace {

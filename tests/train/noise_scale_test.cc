@@ -1,4 +1,4 @@
-#include "train/noise_scale.h"
+#include "train/loop/noise_scale.h"
 
 #include <gtest/gtest.h>
 

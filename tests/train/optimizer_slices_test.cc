@@ -9,7 +9,7 @@
 
 #include "core/to_size.h"
 #include "tests/support/numeric.h"
-#include "train/optimizer_state.h"
+#include "train/optimizer/optimizer_state.h"
 
 namespace qkv {
 namespace {

@@ -1,5 +1,5 @@
 // Optimizer steps compared with the formulas in float64.
-#include "train/optimizer_state.h"
+#include "train/optimizer/optimizer_state.h"
 
 #include <gtest/gtest.h>
 
@@ -8,9 +8,9 @@
 #include <optional>
 
 #include "core/to_size.h"
-#include "ops/optimizer/adam_reference.h"
+#include "ops/reference/adam_reference.h"
 #include "tests/support/numeric.h"
-#include "train/schedule.h"
+#include "train/optimizer/schedule.h"
 
 namespace qkv {
 namespace {

@@ -4,10 +4,10 @@
 
 #include <algorithm>
 
-#include "decode/batched.h"
+#include "decode/search/batched.h"
 #include "tests/support/kernels.h"
 #include "tests/support/models.h"
-#include "train/optimizer_state.h"
+#include "train/optimizer/optimizer_state.h"
 
 namespace qkv {
 namespace {

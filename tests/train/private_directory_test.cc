@@ -1,4 +1,4 @@
-#include "train/private_directory.h"
+#include "train/loop/private_directory.h"
 
 #include <gtest/gtest.h>
 #include <signal.h>

@@ -1,4 +1,4 @@
-#include "train/ranks.h"
+#include "train/loop/ranks.h"
 
 #include <gtest/gtest.h>
 

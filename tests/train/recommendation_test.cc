@@ -11,7 +11,7 @@
 
 #include "core/random.h"
 #include "core/to_size.h"
-#include "io/run.h"
+#include "io/runs/run.h"
 #include "tests/support/errors.h"
 #include "tests/support/kernels.h"
 #include "tests/train/small_recommender.h"

@@ -1,5 +1,5 @@
 // The learning rate at each step, by the formulas.
-#include "train/schedule.h"
+#include "train/optimizer/schedule.h"
 
 #include <gtest/gtest.h>
 

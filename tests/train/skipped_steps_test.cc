@@ -11,8 +11,8 @@
 
 #include "core/random.h"
 #include "core/to_size.h"
-#include "io/run.h"
-#include "io/weights.h"
+#include "io/runs/run.h"
+#include "io/weights/weights.h"
 #include "qkv/language.h"
 #include "qkv/recommendation.h"
 #include "qkv/train.h"
@@ -21,7 +21,7 @@
 #include "tests/support/numeric.h"
 #include "tests/support/sentences.h"
 #include "tests/support/temp_dir.h"
-#include "train/optimizer_state.h"
+#include "train/optimizer/optimizer_state.h"
 
 namespace qkv {
 namespace {

@@ -1,9 +1,9 @@
 // The table of a step: its ids, and a loss and gradients that equal those of the whole model.
-#include "train/step_table.h"
+#include "train/optimizer/step_table.h"
 
 #include <gtest/gtest.h>
 
-#include "layers/sampled_loss.h"
+#include "model/layers/sampled_loss.h"
 #include "tests/support/recommenders.h"
 
 namespace qkv {

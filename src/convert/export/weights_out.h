@@ -1,0 +1,26 @@
+// model.safetensors with the tensor names of a class of transformers.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "convert/export/model_class.h"
+#include "model/transformer.h"
+#include "qkv/export.h"
+
+namespace qkv {
+
+// The token that is added behind the vocabulary of a translator: translations start from it, and it is never generated.
+// Its vector is zero, because the decoder's first position takes that of `start`, the token that the model starts from
+// (none if that is zero, too).
+struct StartRow {
+  std::optional<int32_t> start;
+};
+
+// Writes the tensors, with one of them in memory at a time, and returns how many numbers were written. With `added` the
+// class has a token more than the model. Throws Error, naming the parameter, for a number that is too large for the
+// type.
+int64_t write_tensors(const std::string& path, const Transformer<float>& model, const ModelClass& model_class,
+                      ExportType type, const std::optional<StartRow>& added = {});
+
+}  // namespace qkv

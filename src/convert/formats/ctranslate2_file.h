@@ -1,0 +1,33 @@
+// model.bin of CTranslate2, versions 2 to 6. All numbers are little-endian, nothing is aligned.
+//
+//   file     = version name revision count variable* aliases?       version, revision, count: uint32
+//   name     = size bytes                                           size: uint16, of the bytes; the last byte is 0
+//   variable = name rank dimension* type size data                  rank: uint8; dimension: uint32
+//   version 2, 3: type is the size of an item, uint8, and size the number of items, uint32;
+//                 items of 4 bytes are float32, of 2 int16, of 1 int8
+//   version 4 on: type is uint8: 0 float32, 1 int8, 2 int16, 3 int32, 4 float16, 5 bfloat16; size in bytes, uint32
+//   aliases  = count (name name)*                                   from version 3 on: the first name is an alias of
+//   the second
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+
+#include "io/weights/tensor_view.h"
+
+namespace qkv {
+
+struct CTranslate2File {
+  uint32_t version = 0, revision = 0;
+  std::string specification;
+  std::map<std::string, TensorView> variables;  // including aliases; views of the bytes
+};
+
+// Parses a file. Throws Error, beginning with `where`, unless every byte has its place in the grammar, names are
+// unique, aliases refer to variables, names have at most 255 bytes, and there are at most 65,536 of them.
+CTranslate2File parse_ctranslate2(std::span<const std::byte> bytes, const std::string& where);
+
+}  // namespace qkv

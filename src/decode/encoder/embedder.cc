@@ -1,0 +1,172 @@
+#include "qkv/embedder.h"
+
+#include <algorithm>
+
+#include "core/arena_pool.h"
+#include "core/fail.h"
+#include "core/fields.h"
+#include "core/json.h"
+#include "core/system/threads.h"
+#include "core/to_size.h"
+#include "decode/attend.h"
+#include "decode/encoder/pooling.h"
+#include "decode/encoder/text_encoder.h"
+#include "io/weights/tensor_view.h"
+#include "text/mark_hint.h"
+#include "text/unicode.h"
+
+namespace qkv {
+namespace {
+
+const std::string& prompt_of(const EmbeddingConfig& config, const std::string& name) {
+  const auto place = std::ranges::find(config.prompt_names, name);
+  if (config.prompt_names.empty()) fail("prompt_name must not be set: the run has no prompts (is {})", excerpt(name));
+  if (place == config.prompt_names.end())
+    fail("prompt_name must be one of {} (is {})", fmt::join(config.prompt_names, ", "), excerpt(name));
+  return config.prompts[to_size(place - config.prompt_names.begin())];
+}
+
+// Returns the configuration of the run, overridden by the options.
+EmbeddingConfig merged(EmbeddingConfig config, const EmbedOptions& options) {
+  if (options.prefix && options.prompt_name) fail("prefix and prompt_name must not both be set");
+  if (options.prompt_name) config.prefix = prompt_of(config, *options.prompt_name);
+  config.pooling = options.pooling.value_or(config.pooling);
+  config.normalize = options.normalize.value_or(config.normalize);
+  config.prefix = options.prefix.value_or(config.prefix);
+  config.max_length = options.max_length.value_or(config.max_length);
+  return config;
+}
+
+}  // namespace
+
+struct Embedder::State {
+  const TextEncoder encoder;
+  mutable ArenaPool arenas;
+
+  int64_t width() const { return encoder.dense ? encoder.dense->out() : encoder.model->config().d_model; }
+  int64_t edge_tokens() const { return std::ssize(encoder.edges.before) + std::ssize(encoder.edges.after); }
+
+  void check(const EmbeddingConfig& config, const EmbedOptions& options) const {
+    check_ranges(options);
+    const int64_t least = edge_tokens() + 1, most = encoder.model->config().max_length;
+    if (config.max_length < least || config.max_length > most)
+      fail("max_length must be between {} and {} (is {})", least, most, config.max_length);
+    if (find_invalid_utf8(config.prefix) != std::string::npos) fail("prefix is not valid UTF-8");
+  }
+
+  // Returns the tokens of a text without its edges.
+  std::vector<int32_t> inner_ids(const std::string& text, int64_t number, const EmbeddingConfig& config) const {
+    const std::string where = fmt::format("text {}", number);
+    if (const size_t bad = find_invalid_utf8(text); bad != std::string::npos)
+      fail("{}: byte {} is not valid UTF-8{}", where, bad + 1, mark_hint(text));
+    return encoder.ids(prepare_text(config, text), where);
+  }
+
+  // Returns the tokens of a text that is given as tokens, without its edges and with the prefix.
+  std::vector<int32_t> inner_ids(std::vector<int32_t> ids, int64_t number, const EmbeddingConfig& config) const {
+    const std::vector<int32_t>&before = encoder.edges.before, &after = encoder.edges.after;
+    if (ids.size() >= before.size() && std::equal(before.begin(), before.end(), ids.begin()))
+      ids.erase(ids.begin(), ids.begin() + std::ssize(before));
+    if (ids.size() >= after.size() && std::equal(after.begin(), after.end(), ids.end() - std::ssize(after)))
+      ids.resize(ids.size() - after.size());
+    if (config.prefix.empty()) return ids;
+    const std::vector<int32_t> prefix = inner_ids(std::string(), number, config);
+    if (ids.size() < prefix.size() || !std::equal(prefix.begin(), prefix.end(), ids.begin()))
+      ids.insert(ids.begin(), prefix.begin(), prefix.end());
+    return ids;
+  }
+
+  // Returns the tokens of a text between its edges, without the last ones if there are too many.
+  template <class Text>
+  std::vector<int32_t> ids_of(const Text& text, int64_t number, const EmbeddingConfig& config, bool& truncated) const {
+    std::vector<int32_t> ids = inner_ids(text, number, config);
+    const auto room = to_size(config.max_length - edge_tokens());
+    truncated = ids.size() > room;
+    if (truncated) ids.resize(room);
+    ids.insert(ids.begin(), encoder.edges.before.begin(), encoder.edges.before.end());
+    ids.insert(ids.end(), encoder.edges.after.begin(), encoder.edges.after.end());
+    if (ids.empty()) fail("text {}: has no tokens", number);
+    return ids;
+  }
+
+  // Text: a string, or its tokens.
+  template <class Text>
+  Embeddings embed(const std::vector<Text>& texts, const EmbedOptions& options) const {
+    const EmbeddingConfig config = merged(encoder.config, options);
+    check(config, options);
+    std::vector<std::vector<int32_t>> ids(texts.size());
+    std::vector<uint8_t> truncated(texts.size());
+    parallel_for_throwing(std::ssize(texts), [&](int64_t t) {
+      const auto i = to_size(t);
+      bool was_truncated = false;
+      ids[i] = ids_of(texts[i], options.first_number + t, config, was_truncated);
+      truncated[i] = was_truncated;
+    });
+
+    Embeddings result;
+    result.width = width();
+    result.values.resize(texts.size() * to_size(result.width));
+    result.cut = std::ranges::count(truncated, 1);
+    const Matrix<float> vectors(result.values.data(), std::ssize(texts), result.width);
+    const ArenaPool::Lease lease(arenas, 1);
+    embed_ids(*encoder.model, ids, {config.pooling, encoder.dense.get(), config.normalize, options.batch_tokens},
+              lease.front(), vectors);
+    for (int64_t t = 0; t < vectors.rows; t++)
+      if (!all_finite({vectors.row(t), to_size(vectors.cols)}))
+        fail("text {}: the vector is not finite", options.first_number + t);
+    return result;
+  }
+};
+
+Embedder::Embedder(const std::string& run_directory) : state_(new State{load_text_encoder(run_directory), {}}) {}
+Embedder::~Embedder() = default;
+Embedder::Embedder(Embedder&&) noexcept = default;
+Embedder& Embedder::operator=(Embedder&&) noexcept = default;
+
+int64_t Embedder::width() const { return state_->width(); }
+int64_t Embedder::max_length() const { return state_->encoder.config.max_length; }
+
+std::vector<std::pair<std::string, std::string>> Embedder::prompts() const {
+  const EmbeddingConfig& config = state_->encoder.config;
+  std::vector<std::pair<std::string, std::string>> prompts;
+  for (size_t i = 0; i < config.prompts.size(); i++) prompts.emplace_back(config.prompt_names[i], config.prompts[i]);
+  return prompts;
+}
+
+std::vector<int64_t> Embedder::count_tokens(const std::vector<std::string>& texts, const EmbedOptions& options) const {
+  const EmbeddingConfig config = merged(state_->encoder.config, options);
+  state_->check(config, options);
+  std::vector<int64_t> counts;
+  for (size_t i = 0; i < texts.size(); i++) {
+    const int64_t inner =
+        std::ssize(state_->inner_ids(texts[i], options.first_number + static_cast<int64_t>(i), config));
+    counts.push_back(inner + state_->edge_tokens());
+    if (counts.back() == 0) fail("text {}: has no tokens", options.first_number + static_cast<int64_t>(i));
+  }
+  return counts;
+}
+
+Embeddings Embedder::embed(const std::vector<std::string>& texts, const EmbedOptions& options) const {
+  return state_->embed(texts, options);
+}
+
+Embeddings Embedder::embed_tokens(const std::vector<std::vector<int32_t>>& texts, const EmbedOptions& options) const {
+  return state_->embed(texts, options);
+}
+
+AttentionMap Embedder::attend(const std::string& text, const EmbedOptions& options) const {
+  const TextEncoder& encoder = state_->encoder;
+  if (!encoder.pieces) fail("attend: the run is a translator or a language model, expected an encoder");
+  EmbeddingConfig config = merged(encoder.config, options);
+  state_->check(config, options);
+  const int64_t longest = config.max_length = encoder.model->config().max_length;
+  bool truncated = false;
+  const std::vector<int32_t> ids = state_->ids_of(text, 1, config, truncated);
+  if (truncated) fail("text must have at most {} tokens (has {})", longest, count_tokens({text}, options).front());
+  const ArenaPool::Lease lease(state_->arenas, 1);
+  AttentionMap map = encoder_attention_map(*encoder.model, ids, lease.front(), encoder.pieces(ids));
+  map.source = text;
+  return map;
+}
+
+}  // namespace qkv

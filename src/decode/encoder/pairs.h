@@ -1,0 +1,27 @@
+// The tokens of a text or a pair of texts, with a = text and b = pair:
+//   start a end                   one text
+//   start a end b end             a pair in BERT; b and the end after it have type 1
+//   start a end end b end         a pair in RoBERTa
+#pragma once
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "io/runs/encoder_run.h"
+
+namespace qkv {
+
+// The tokens that a classifier reads.
+struct TypedIds {
+  std::vector<int32_t> ids, types;
+};
+
+// Returns how many tokens of two texts are kept if both together may have `room`: tokens of the longer text are dropped
+// until both have the same number. The second text has the odd token if both are truncated and it is not shorter.
+std::pair<size_t, size_t> longest_first(size_t a, size_t b, size_t room);
+
+// Joins texts with the special tokens. `b` is null for one text.
+TypedIds join(const TextEdges& edges, int64_t separators, const std::vector<int32_t>& a, const std::vector<int32_t>* b);
+
+}  // namespace qkv

@@ -1,0 +1,36 @@
+// Pooling: one vector per text from the model's last hidden states h_1 … h_N of its tokens (qkv::Pooling), perhaps with
+// linear layers after it, optionally normalized: v / max(‖v‖, 10⁻¹²).
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/arena.h"
+#include "core/matrix.h"
+#include "model/layers/dense_layers.h"
+#include "model/transformer.h"
+#include "qkv/embedder.h"
+
+namespace qkv {
+
+// h: [N, d], N ≥ 1 -> v: [d]
+void pool(Matrix<const float> h, Pooling pooling, std::span<float> v);
+
+// Divides v by max(‖v‖, 10⁻¹²) in place.
+void normalize(std::span<float> v);
+
+struct PoolingOptions {
+  Pooling pooling = Pooling::mean;
+  const DenseLayers* dense = nullptr;  // applied to the pooled vectors; may be null
+  bool normalize = false;
+  int64_t batch_tokens = 0;  // per batch, or 0 (tokens_at_once); a longer text is a batch of its own
+};
+
+// texts: ids, at least one per text -> vectors: [texts, d], or as wide as the outputs of `dense`, assigned. Texts of
+// similar length form batches without padding. A vector depends neither on the other texts, nor on batch_tokens, nor on
+// the number of threads. Throws Error for ids and lengths outside the model's range.
+void embed_ids(const Transformer<float>& model, std::span<const std::vector<int32_t>> texts,
+               const PoolingOptions& options, Arena& arena, Matrix<float> vectors);
+
+}  // namespace qkv

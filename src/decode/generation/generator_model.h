@@ -1,0 +1,66 @@
+// The implementation of qkv::Generator: its model and text codec, and the text of generated tokens.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/arena_pool.h"
+#include "decode/generation/caches.h"
+#include "decode/generation/generation.h"
+#include "io/runs/run.h"
+#include "qkv/generator.h"
+
+namespace qkv {
+
+struct Generator::Model {
+  LanguageRun run;
+  mutable Caches caches;
+  mutable ArenaPool arenas;
+
+  Model(LanguageRun loaded, int64_t cache_bytes) : run(std::move(loaded)), caches(*run.model, cache_bytes) {}
+
+  void generate(const Prompts& prompts, const GenerationOptions& options,
+                const std::function<void(size_t, GeneratedIds&&)>& done, bool is_complete = false) const;
+
+  // Generates the continuation of tokens, before which no start token is put.
+  Generation continue_tokens(const std::vector<int32_t>& prompt, const GenerateOptions& options) const;
+
+  // Returns the last generated token. first: it is the first token of the text.
+  GeneratedToken token_of(const GeneratedIds& ids, bool first) const;
+
+  // Returns the tokens as axis labels of attention weights.
+  std::vector<std::string> pieces(std::span<const int32_t> ids) const;
+};
+
+// The text of a generation that grows. Holds back the beginning of a possible stop text, and incomplete characters.
+class GrowingText {
+ public:
+  // Throws Error for an empty stop text. prompt_is_empty: the first token begins the text. The options and the model
+  // must outlive the object.
+  GrowingText(const Generator::Model& model, const GenerateOptions& options, bool prompt_is_empty);
+
+  // Appends the last generated token. Returns whether the text now holds a stop text, which is removed with everything
+  // after it.
+  bool add(const GeneratedIds& ids);
+  void finish(GeneratedIds::End end);
+
+  // Returns the part of the text that is certain and was not returned before.
+  std::string_view next_piece();
+
+  const Generation& result() const { return result_; }
+  Generation take() { return std::move(result_); }
+
+ private:
+  const Generator::Model& model_;
+  const GenerateOptions& options_;
+  const bool prompt_is_empty_;
+  Generation result_;
+  size_t longest_ = 0;  // stop text, in bytes
+  size_t emitted_ = 0;
+  bool finished_ = false;
+};
+
+}  // namespace qkv

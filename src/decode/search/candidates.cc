@@ -1,0 +1,86 @@
+#include "decode/search/candidates.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/sorted_unique.h"
+#include "core/to_size.h"
+#include "decode/search/mean_probability.h"
+
+namespace qkv {
+
+Matrix<float> next_log_probabilities(const Ensemble& models, std::span<const Matrix<float>> hidden, Context& c) {
+  std::vector<Matrix<float>> logits;
+  for (size_t m = 0; m < models.size(); m++) logits.push_back(models[m].output().logits(hidden[m], c));
+  return log_mean_probability(logits);
+}
+
+std::vector<Candidate> best_candidates(std::span<const NextToken> next, std::span<const double> sums, size_t count) {
+  std::vector<Candidate> best;  // a heap with the worst candidate on top
+  for (size_t i = 0; i < next.size(); i++) {
+    const double before = sums[i] + static_cast<double>(next[i].offset);
+    double bar = best.size() < count ? -INFINITY : best.front().sum - before;
+    for (size_t v = 0; v < next[i].values.size(); v++) {
+      const double log_q = static_cast<double>(next[i].values[v]);
+      if (!(log_q > bar)) continue;
+      if (best.size() == count) {
+        std::pop_heap(best.begin(), best.end());
+        best.pop_back();
+      }
+      best.push_back({before + log_q, 0, static_cast<int32_t>(i), static_cast<int32_t>(v)});
+      std::push_heap(best.begin(), best.end());
+      if (best.size() == count) bar = best.front().sum - before;
+    }
+  }
+  std::sort_heap(best.begin(), best.end());
+  for (Candidate& c : best) c.log_p = next[to_size(c.parent)].log_p(c.token);
+  return best;
+}
+
+bool best_are_enough(const Ensemble& models, const SearchInput& input, const SearchOptions& options) {
+  return models.size() == 1 && !options.sampling && options.repetition_penalty == 1 && options.no_repeat_ngram == 0 &&
+         input.prefix.empty();
+}
+
+Excluded excluded_tokens(const SearchOptions& options, bool before_min_length) {
+  Excluded excluded{options.never};
+  if (before_min_length) excluded.tokens.push_back(excluded.end = options.end);
+  excluded.tokens = sorted_unique(std::move(excluded.tokens));
+  return excluded;
+}
+
+BestNext best_next(const Transformer<float>& model, Matrix<const float> h, const Excluded& excluded, size_t count,
+                   Context& c) {
+  BestNext next{model.output().next(h, excluded.tokens, static_cast<int64_t>(count), c), {}};
+  // Tokens other than the end token still count in the sum.
+  for (int64_t n = 0; n < h.rows; n++) {
+    const NextTokens& all = next.tokens;
+    float mass = all.lse_seen[n];
+    for (size_t i = 0; i < excluded.tokens.size(); i++)
+      if (excluded.tokens[i] != excluded.end) mass = log_add_exp(mass, all.hidden(n, static_cast<int64_t>(i)));
+    next.log_mass.push_back(mass);
+  }
+  return next;
+}
+
+std::vector<Candidate> best_candidates(const BestNext& next, int64_t first_row, std::span<const double> sums,
+                                       size_t count) {
+  std::vector<Candidate> best;
+  const int64_t tokens = std::min(next.tokens.tokens.cols, static_cast<int64_t>(count));
+  for (size_t i = 0; i < sums.size(); i++) {
+    const int64_t n = first_row + static_cast<int64_t>(i);
+    if (std::isnan(next.tokens.lse[n])) continue;
+    const float mass = next.log_mass[to_size(n)];
+    for (int64_t j = 0; j < tokens && next.tokens.tokens(n, j) >= 0; j++) {
+      const float logit = next.tokens.logits(n, j);
+      best.push_back({sums[i] + static_cast<double>(logit - mass), logit - next.tokens.lse[n], static_cast<int32_t>(i),
+                      next.tokens.tokens(n, j)});
+    }
+  }
+  const size_t kept = std::min(count, best.size());
+  std::partial_sort(best.begin(), best.begin() + static_cast<std::ptrdiff_t>(kept), best.end());
+  best.resize(kept);
+  return best;
+}
+
+}  // namespace qkv

@@ -1,0 +1,217 @@
+#include "decode/search/sentence_search.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/to_size.h"
+#include "decode/generation/sampler.h"
+#include "decode/search/search.h"
+
+namespace qkv {
+namespace {
+
+bool is_number(const NextToken& next) { return !std::isnan(next.values.front()); }
+
+}  // namespace
+
+SentenceSearch::SentenceSearch(const Ensemble& models, const SearchTask& task, KeyValueCache::Sequence rows)
+    : task_(task),
+      max_tokens_(max_tokens(models, task.input, *task.options)),
+      needs_all_(!best_are_enough(models, task.input, *task.options)),
+      excluded_(excluded_tokens(*task.options, false)),
+      excluded_at_first_(excluded_tokens(*task.options, true)),
+      rows_(std::move(rows)),
+      live_(1) {
+  if (task.options->sampling)
+    for (int64_t n = 0; n < task.options->n_best; n++)
+      random_.push_back(sampling_random(task.options->seed, task.input.source, n));
+}
+
+void SentenceSearch::read_start(KeyValueCache& cache, std::vector<int32_t>& ids) {
+  if (t_ > 0) return;
+  for (int64_t i = 0; i < tokens_forced(task_.input.start); i++) {
+    ids.push_back(task_.input.start[to_size(i)]);
+    cache.add(rows_, live_.front().slot);
+  }
+}
+
+void SentenceSearch::read(KeyValueCache& cache, std::vector<int32_t>& ids) {
+  const int32_t start = task_.input.start.empty() ? task_.options->start : task_.input.start.back();
+  for (const Live& live : live_) {
+    ids.push_back(live.last < 0 ? start : nodes_[to_size(live.last)].token);
+    cache.add(rows_, live.slot);
+  }
+}
+
+void SentenceSearch::extend(const BestNext& next, int64_t first_row, KeyValueCache& cache) {
+  events_.clear();
+  const auto is_number_at = [&](size_t i) { return !std::isnan(next.tokens.lse[first_row + static_cast<int64_t>(i)]); };
+  advance(best(best_candidates(next, first_row, sums(), candidates()), is_number_at), cache);
+}
+
+void SentenceSearch::extend(Matrix<float> log_p, int64_t first_row, KeyValueCache& cache) {
+  events_.clear();
+  const std::vector<NextToken> next = next_tokens(log_p, first_row);
+  std::vector<Candidate> kept;  // candidates that stay live
+  if (t_ < std::ssize(task_.input.prefix))
+    kept = forced(next.front());
+  else if (task_.options->sampling)
+    kept = drawn(next);
+  else
+    kept = best(best_candidates(next, sums(), candidates()), [&](size_t i) { return is_number(next[i]); });
+  advance(kept, cache);
+}
+
+std::vector<double> SentenceSearch::sums() const {
+  std::vector<double> sums;
+  for (const Live& live : live_) sums.push_back(live.sum);
+  return sums;
+}
+
+std::vector<SentenceSearch::Node> SentenceSearch::path(int32_t last) const {
+  std::vector<Node> nodes;
+  for (int32_t n = last; n >= 0; n = nodes_[to_size(n)].before) nodes.push_back(nodes_[to_size(n)]);
+  std::reverse(nodes.begin(), nodes.end());
+  return nodes;
+}
+
+std::vector<NextToken> SentenceSearch::next_tokens(Matrix<float> log_p, int64_t first_row) const {
+  const SearchOptions& options = *task_.options;
+  const bool free = t_ >= std::ssize(task_.input.prefix);
+  const bool repeats_count = options.repetition_penalty != 1 || options.no_repeat_ngram > 0;
+  std::vector<NextToken> next;
+  std::vector<int32_t> history(to_size(t_));
+  for (size_t i = 0; i < live_.size(); i++) {
+    const std::span<float> row{log_p.row(first_row + static_cast<int64_t>(i)), to_size(log_p.cols)};
+    if (repeats_count) std::ranges::transform(path(live_[i].last), history.begin(), &Node::token);
+    next.push_back(free ? next_token(row, history, options) : NextToken{row});
+  }
+  return next;
+}
+
+// Returns the next token of the prefix.
+std::vector<Candidate> SentenceSearch::forced(const NextToken& next) const {
+  const int32_t token = task_.input.prefix[to_size(t_)];
+  if (!is_number(next)) return {};
+  return {{live_.front().sum + static_cast<double>(next.log_q(token)), next.log_p(token), 0, token}};
+}
+
+// Draws one token for each sample. The first step after the prefix draws all of them from one hypothesis.
+std::vector<Candidate> SentenceSearch::drawn(const std::vector<NextToken>& next) {
+  const SearchOptions& options = *task_.options;
+  const bool first = t_ == std::ssize(task_.input.prefix);
+  if (first) live_.resize(to_size(options.n_best), live_.front());
+  std::vector<Candidate> kept;
+  for (size_t i = 0; i < live_.size(); i++) {
+    const size_t row = first ? 0 : i;
+    if (first) live_[i].number = static_cast<int64_t>(i);
+    const int32_t token = sample(next[row], options, random_[to_size(live_[i].number)]);
+    if (token < 0) {
+      if (is_number(next[row])) finish_early(live_[i], t_);
+      continue;
+    }
+    const Candidate c{live_[i].sum + static_cast<double>(next[row].log_q(token)), next[row].log_p(token),
+                      static_cast<int32_t>(i), token};
+    record(live_[i].number, c);
+    if (token == options.end || t_ + 1 == max_tokens_)
+      finish(c);
+    else
+      kept.push_back(c);
+  }
+  return kept;
+}
+
+// Takes the best 2 · beam candidates. Those that end and are among the best `beam` become finished hypotheses. Returns
+// the best `beam` of the others, or none if the sentence is done.
+template <class IsNumber>
+std::vector<Candidate> SentenceSearch::best(const std::vector<Candidate>& candidates, IsNumber&& is_number_at) {
+  const size_t beam = to_size(task_.options->beam);
+  const bool last = t_ + 1 == max_tokens_;
+  std::vector<Candidate> kept;
+  for (size_t i = 0; i < candidates.size() && (i < beam || kept.size() < beam); i++) {
+    const Candidate& c = candidates[i];
+    if (i == 0) record(0, c);
+    if (i < beam && (c.token == task_.options->end || last)) {
+      finish(c);
+      best_ended_ |= i == 0;
+    } else if (c.token != task_.options->end && kept.size() < beam) {
+      kept.push_back(c);
+    }
+  }
+  if (candidates.empty() && finished_.empty())
+    for (size_t i = 0; i < live_.size(); i++)
+      if (is_number_at(i)) finish_early(live_[i], t_);
+  if (last || has_enough()) kept.clear();
+  return kept;
+}
+
+bool SentenceSearch::has_enough() const {
+  const SearchOptions& options = *task_.options;
+  const bool sums = options.length_penalty == 0 && options.coverage_penalty == 0;
+  return sums ? best_ended_ && std::ssize(finished_) >= options.n_best : std::ssize(finished_) >= options.beam;
+}
+
+// Finishes the hypothesis that ends with candidate c.
+void SentenceSearch::finish(const Candidate& c) {
+  nodes_.push_back({live_[to_size(c.parent)].last, c.token, c.log_p});
+  add_finished(std::ssize(nodes_) - 1, c.sum, t_ + 1);
+}
+
+void SentenceSearch::add_finished(int64_t last, double sum, int64_t tokens) {
+  Decoded d;
+  for (const Node& node : path(static_cast<int32_t>(last))) {
+    d.ended = node.token == task_.options->end;
+    if (!d.ended) d.ids.push_back(node.token);
+    d.token_log_probabilities.push_back(node.log_p);
+    d.log_probability += static_cast<double>(node.log_p);
+  }
+  const double length = static_cast<double>(tokens + tokens_forced(task_.input.start));
+  d.score = length == 0 ? sum : sum / std::pow(length, task_.options->length_penalty);
+  finished_.push_back(std::move(d));
+}
+
+// Makes the kept candidates the live hypotheses.
+void SentenceSearch::advance(const std::vector<Candidate>& kept, KeyValueCache& cache) {
+  std::vector<int32_t> parents;
+  std::vector<Live> next;
+  for (const Candidate& c : kept) {
+    const Live& parent = live_[to_size(c.parent)];
+    const auto slot = static_cast<int32_t>(parents.size());
+    parents.push_back(parent.slot);
+    nodes_.push_back({parent.last, c.token, c.log_p});
+    next.push_back({static_cast<int32_t>(nodes_.size()) - 1, slot, c.sum, parent.number});
+  }
+  cache.branch(rows_, parents);
+  live_ = std::move(next);
+  t_++;
+}
+
+void SentenceSearch::record(int64_t number, const Candidate& c) {
+  if (!task_.options->on_token) return;
+  const bool last = c.token == task_.options->end || t_ + 1 == max_tokens_;
+  events_.push_back({task_.sequence, number, c.token, static_cast<double>(c.log_p), last});
+}
+
+void SentenceSearch::emit_tokens() {
+  for (const TokenEvent& event : events_) {
+    if (!task_.options->on_token(event) || event.last) continue;
+    const auto live = std::ranges::find(live_, event.hypothesis, &Live::number);
+    finish_early(*live, t_);
+    live_.erase(live);
+  }
+}
+
+std::vector<Decoded> SentenceSearch::take_found() {
+  std::ranges::stable_sort(finished_, std::greater<>(), &Decoded::score);
+  return std::move(finished_);
+}
+
+void SentenceSearch::rehearse(KeyValueCache& cache) {
+  nodes_.push_back({-1, task_.options->start, 0});
+  live_.clear();
+  for (int32_t i = 0; i < live_hypotheses(*task_.options); i++) live_.push_back({.last = 0, .slot = i});
+  t_ = max_tokens_ - 1;
+  cache.fill(rows_, t_);
+}
+
+}  // namespace qkv

@@ -1,0 +1,314 @@
+#include <algorithm>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "core/fail.h"
+#include "core/to_size.h"
+#include "decode/search/decoding.h"
+#include "decode/search/loop_inbox.h"
+#include "decode/translator_state.h"
+#include "qkv/serving.h"
+
+namespace qkv {
+
+// A text and what is known of it.
+struct TranslationLoop::Prepared::Text {
+  Line line;
+  TranslateOptions options;
+  SearchOptions search;
+  Events events = {};
+  uint64_t id = 0;
+  size_t added = 0, done = 0;  // parts
+  bool started = false, paused = false;
+  std::string client = {};
+  std::exception_ptr error = {};
+  // A hypothesis as far as on_token has reported it: the text of the parts before, and the tokens of this one.
+  struct Written {
+    std::string before = {};
+    std::vector<int32_t> ids = {};
+  };
+  std::map<int64_t, Written> written = {};
+
+  bool report(const TokenEvent& event, const Tokenizer& tokens) {
+    Written& hypothesis = written[event.hypothesis];
+    if (event.token != search.end) hypothesis.ids.push_back(event.token);
+    const std::string text = hypothesis.before + tokens.decode(hypothesis.ids);
+    if (event.last) hypothesis = {text + " ", {}};
+    return events.on_token(report_of(event, 0, tokens), text);
+  }
+};
+
+TranslationLoop::Prepared::Prepared(std::unique_ptr<Text> text) : text_(std::move(text)) {}
+TranslationLoop::Prepared::Prepared(Prepared&&) noexcept = default;
+TranslationLoop::Prepared& TranslationLoop::Prepared::operator=(Prepared&&) noexcept = default;
+TranslationLoop::Prepared::~Prepared() = default;
+
+namespace {
+
+// Returns the tokens of a part and those that its translation may have.
+int64_t part_cost(const Ensemble& models, const LinePart& part, const SearchOptions& search) {
+  const int64_t S = std::ssize(part.source);
+  return S + std::min((3 * S + 1) / 2, max_tokens(models, input_of(part), search));
+}
+
+// Whether the attention of translations is found in the same way.
+bool same_attention(const TranslateOptions& a, const TranslateOptions& b) {
+  const auto of = [](const TranslateOptions& o) {
+    return std::tie(o.alignment, o.attention, o.replace_unknown, o.attention_layer, o.attention_head, o.source_language,
+                    o.target_language);
+  };
+  return of(a) == of(b);
+}
+
+}  // namespace
+
+struct TranslationLoop::State {
+  using Text = Prepared::Text;
+
+  // The decoding of the texts that run and wait, and its part of the memory.
+  struct Engine {
+    Arena::Scope scope;
+    Decoding decoding;
+
+    explicit Engine(State& s)
+        : scope(s.memory),
+          decoding(s.translator.models, s.rows, {s.limits.rows, s.limits.cache_bytes, true}, s.memory, s.scratch) {}
+  };
+
+  const Translator::State& translator;
+  const LoopLimits limits;
+  const CacheRows rows;
+  Arena memory, scratch;
+  std::optional<Engine> engine;
+  LoopInbox<std::unique_ptr<Text>> inbox;
+  // The rest belongs to the thread that calls step.
+  std::map<uint64_t, std::unique_ptr<Text>> texts;
+  std::map<uint64_t, std::pair<Text*, LinePart*>> parts;  // of the engine, by key
+  uint64_t keys = 0;
+
+  State(const Translator::State& t, const LoopLimits& l)
+      : translator(t),
+        limits(l),
+        rows(cache_rows(t.models, l.cache_bytes)),
+        memory(reserved_for(t.models, rows)),
+        engine(std::in_place, *this) {}
+
+  // Makes the engine again after a step that failed.
+  Decoding& decoding() { return (engine ? *engine : engine.emplace(*this)).decoding; }
+
+  void add(std::unique_ptr<Text> text) {
+    Text& t = *text;
+    try {
+      texts.emplace(t.id, std::move(text));
+      const size_t at_once = t.events.on_token ? 1 : t.line.parts.size();
+      while (t.added < at_once && t.added < t.line.parts.size()) add_next_part(t);
+    } catch (...) {
+      return fail_with(text ? std::move(text) : take(t), std::current_exception());
+    }
+    if (t.line.parts.empty()) finish(t);
+  }
+
+  void add_next_part(Text& text) {
+    LinePart& part = text.line.parts[text.added++];
+    const uint64_t key = keys++;
+    parts.emplace(key, std::pair(&text, &part));
+    decoding().add({key, input_of(part), &text.search, text.options.alternatives, text.client,
+                    part_cost(translator.models, part, text.search)});
+    if (text.paused) decoding().pause(key, true);
+  }
+
+  static void start(Text& text) {
+    if (!std::exchange(text.started, true) && text.events.on_start) text.events.on_start();
+  }
+
+  void pause(Text& text, bool paused) {
+    text.paused = paused;
+    for (const auto& [key, part] : parts)
+      if (part.first == &text) decoding().pause(key, paused);
+  }
+
+  // Forgets a text. Its events are not called.
+  std::unique_ptr<Text> take(Text& text) {
+    const auto place = texts.find(text.id);
+    std::unique_ptr<Text> taken = std::move(place->second);
+    texts.erase(place);
+    for (auto part = parts.begin(); part != parts.end();) {
+      if (part->second.first != &text) {
+        part++;
+        continue;
+      }
+      decoding().remove(part->first);
+      part = parts.erase(part);
+    }
+    return taken;
+  }
+
+  static void fail_with(const std::unique_ptr<Text>& taken, std::exception_ptr error) {
+    if (taken->events.on_error) taken->events.on_error(std::move(error));
+  }
+
+  void finish(Text& text) {
+    const std::unique_ptr<Text> taken = take(text);
+    std::exception_ptr error = taken->error;
+    std::optional<Translation> result;
+    if (!error) try {
+        result = translator.text.result(taken->line, taken->options);
+      } catch (...) {
+        error = std::current_exception();
+      }
+    if (error) fail_with(taken, std::move(error));
+    if (result && taken->events.on_done) taken->events.on_done(std::move(*result));
+  }
+
+  // A part whose search has ended.
+  struct Ended {
+    uint64_t text = 0;
+    LinePart* part = nullptr;
+    std::exception_ptr error = nullptr;
+  };
+
+  // Takes the parts of these results out of those of the engine.
+  std::vector<Ended> take_ended(std::vector<Decoding::Result>& results) {
+    std::vector<Ended> ended;
+    for (Decoding::Result& result : results) {
+      const auto place = parts.find(result.key);
+      const auto [text, part] = place->second;
+      parts.erase(place);
+      if (!result.error) part->found = std::move(result.found);
+      ended.push_back({text->id, part, std::move(result.error)});
+    }
+    return ended;
+  }
+
+  // Finds the attention of the parts of texts with the same options, together. An error of parts that were computed
+  // together goes only to those that have it alone.
+  void find_attention(std::span<Ended* const> ended) {
+    std::vector<LinePart*> together;
+    for (const Ended* e : ended) together.push_back(e->part);
+    try {
+      translator.find_attention(together, texts.at(ended.front()->text)->options, scratch);
+    } catch (...) {
+      if (ended.size() == 1) ended.front()->error = std::current_exception();
+      for (size_t i = 0; i < ended.size() && ended.size() > 1; i++) find_attention(ended.subspan(i, 1));
+    }
+  }
+  void find_attention(std::vector<Ended>& all) {
+    std::vector<std::vector<Ended*>> groups;
+    for (Ended& ended : all) {
+      if (ended.error) continue;
+      const TranslateOptions& options = texts.at(ended.text)->options;
+      const auto group = std::ranges::find_if(
+          groups, [&](const auto& g) { return same_attention(texts.at(g.front()->text)->options, options); });
+      (group == groups.end() ? groups.emplace_back() : *group).push_back(&ended);
+    }
+    for (const auto& group : groups) find_attention(std::span(group));
+  }
+
+  void settle(const Ended& ended) {
+    const auto place = texts.find(ended.text);
+    if (place == texts.end()) return;  // another part of its text failed in this step
+    Text& text = *place->second;
+    if (ended.error) return fail_with(take(text), ended.error);
+    text.done++;
+    if (text.error || text.done == text.line.parts.size()) return finish(text);
+    if (text.added < text.line.parts.size() && text.done == text.added) add_next_part(text);
+  }
+
+  // Ends all texts after an exception, which leaves the decoding in an unknown state.
+  void fail_all(const std::exception_ptr& error) {
+    parts.clear();
+    engine.reset();
+    while (!texts.empty()) fail_with(take(*texts.begin()->second), error);
+  }
+
+  void cancel(uint64_t id) {
+    const auto text = texts.find(id);
+    if (text == texts.end()) return;
+    try {
+      take(*text->second);
+    } catch (...) {
+      fail_all(std::current_exception());
+    }
+  }
+
+  bool step() {
+    bool any = inbox.apply([&](std::unique_ptr<Text> text) { add(std::move(text)); }, [&](uint64_t id) { cancel(id); },
+                           [&](uint64_t id, bool paused) {
+                             if (const auto text = texts.find(id); text != texts.end()) pause(*text->second, paused);
+                           });
+    try {
+      std::vector<Decoding::Result> results;
+      any |= decoding().step(results, [&](uint64_t key) { start(*parts.at(key).first); });
+      std::vector<Ended> ended = take_ended(results);
+      find_attention(ended);
+      for (const Ended& e : ended) settle(e);
+      decoding().trim(Clock::now());
+    } catch (...) {
+      fail_all(std::current_exception());
+      return true;
+    }
+    return any;
+  }
+};
+
+TranslationLoop::TranslationLoop(const Translator& translator, const LoopLimits& limits) {
+  check_limits(limits);
+  state_ = std::make_unique<State>(*translator.state_, limits);
+}
+TranslationLoop::~TranslationLoop() = default;
+
+TranslationLoop::Prepared TranslationLoop::prepare(const SourceLine& line, const TranslateOptions& options) const {
+  const Translator::State& translator = state_->translator;
+  auto text = std::make_unique<Prepared::Text>();
+  text->options = options;
+  text->options.on_token = nullptr;
+  translator.check(text->options);
+  text->line.number = -1;
+  text->line.source = line;
+  translator.text.read(text->line, options);
+  text->search = translator.text.search_options(options);
+  Prepared prepared(std::move(text));
+  const Prepared::Text& t = *prepared.text_;
+  for (const LinePart& part : t.line.parts) {
+    const DecodingNeed need = decoding_need(translator.models, {0, input_of(part), &t.search, options.alternatives});
+    prepared.source_tokens += std::ssize(part.source);
+    prepared.most_target_tokens += max_tokens(translator.models, input_of(part), t.search);
+    prepared.cost += part_cost(translator.models, part, t.search);
+    prepared.rows = std::max(prepared.rows, need.rows);
+    prepared.bytes = std::max(prepared.bytes, need.bytes);
+  }
+  check_need(prepared.rows, prepared.bytes, state_->limits);
+  return prepared;
+}
+
+uint64_t TranslationLoop::add(Prepared text, Events events) {
+  Prepared::Text& t = *text.text_;
+  if (events.on_token) {
+    TranslateOptions options = t.options;
+    options.on_token = [](const TokenReport&) { return false; };
+    state_->translator.check(options);
+    t.search.on_token = [&t, this](const TokenEvent& event) {
+      try {
+        return t.report(event, state_->translator.text.tokenizers().target);
+      } catch (...) {
+        t.error = std::current_exception();
+        return true;
+      }
+    };
+  }
+  t.client = std::move(text.client);
+  t.events = std::move(events);
+  return state_->inbox.add(std::move(text.text_));
+}
+
+void TranslationLoop::cancel(uint64_t text) { state_->inbox.cancel(text); }
+void TranslationLoop::pause(uint64_t text, bool paused) { state_->inbox.pause(text, paused); }
+bool TranslationLoop::step() { return state_->step(); }
+int64_t TranslationLoop::reserved_bytes() const { return state_->engine ? state_->engine->decoding.bytes() : 0; }
+
+}  // namespace qkv

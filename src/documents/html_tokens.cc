@@ -1,0 +1,184 @@
+#include "documents/html_tokens.h"
+
+#include <algorithm>
+
+namespace qkv {
+namespace {
+
+constexpr std::string_view kHtmlSpace = "\t\n\f\r ";
+
+bool is_html_space(char c) { return kHtmlSpace.find(c) != kHtmlSpace.npos; }
+bool is_tag_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+char lower_ascii(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; }
+
+std::string lower_ascii(std::string_view text) {
+  std::string lower(text);
+  std::ranges::transform(lower, lower.begin(), [](char c) { return lower_ascii(c); });
+  return lower;
+}
+
+bool is_any_of(std::string_view name, std::initializer_list<std::string_view> names) {
+  return std::ranges::find(names, name) != names.end();
+}
+
+// Whether "</name" or "<name" stands here, and ends as a tag's name does.
+bool is_tag_of(std::string_view html, size_t at, std::string_view start, std::string_view name) {
+  if (html.substr(at, start.size()) != start || at + start.size() + name.size() >= html.size()) return false;
+  const char next = html[at + start.size() + name.size()];
+  return lower_ascii(html.substr(at + start.size(), name.size())) == name &&
+         (is_html_space(next) || next == '/' || next == '>');
+}
+
+// Returns where the content of a <script> ends. Between "<!--" and "-->" a <script> may contain another one.
+size_t end_of_script(std::string_view html, size_t at) {
+  bool is_escaped = false, is_nested = false;
+  for (at = html.find_first_of("<-", at); at < html.size(); at = html.find_first_of("<-", at + 1)) {
+    if (is_escaped && html.substr(at, 3) == "-->") {
+      is_escaped = is_nested = false;
+    } else if (!is_escaped && html.substr(at, 4) == "<!--") {
+      is_escaped = true;
+      at++;  // "<!-->" is the beginning and the end
+    } else if (is_tag_of(html, at, "</", "script")) {
+      if (!is_nested) return at;
+      is_nested = false;
+    } else if (is_escaped && is_tag_of(html, at, "<", "script")) {
+      is_nested = true;
+    }
+  }
+  return html.size();
+}
+
+size_t end_of_content(std::string_view html, size_t at, std::string_view name) {
+  if (name == "plaintext") return html.size();
+  if (name == "script") return end_of_script(html, at);
+  for (at = html.find("</", at); at < html.size(); at = html.find("</", at + 2))
+    if (is_tag_of(html, at, "</", name)) return at;
+  return html.size();
+}
+
+bool has_notranslate(std::string_view classes) {
+  while (!classes.empty()) {
+    const size_t end = std::min(classes.find_first_of(kHtmlSpace), classes.size());
+    if (classes.substr(0, end) == "notranslate") return true;
+    classes.remove_prefix(std::min(end + 1, classes.size()));
+  }
+  return false;
+}
+
+size_t after(size_t found, size_t length, std::string_view html) {
+  return found == html.npos ? html.size() : found + length;
+}
+
+}  // namespace
+
+void HtmlTokenizer::finish(HtmlToken& token, HtmlToken::Kind kind, size_t end) {
+  token.kind = kind;
+  token.end = at_ = std::min(end, html_.size());
+}
+
+bool HtmlTokenizer::begins_markup(size_t at) const {
+  const char next = byte(at + 1);
+  if (next == '/') return at + 2 < html_.size();
+  return is_tag_letter(next) || next == '!' || next == '?';
+}
+
+bool HtmlTokenizer::next(HtmlToken& token, bool is_foreign) {
+  if (!content_of_.empty() && read_content(token)) return true;
+  if (at_ >= html_.size()) return false;
+  token = HtmlToken{.begin = at_};
+  if (html_[at_] == '<' && begins_markup(at_)) {
+    read_markup(token, is_foreign);
+  } else {
+    size_t end = html_.find('<', at_);
+    while (end < html_.size() && !begins_markup(end)) end = html_.find('<', end + 1);
+    finish(token, HtmlToken::Kind::text, end);
+  }
+  return true;
+}
+
+// The content of an element that is not markup; false if there is none.
+bool HtmlTokenizer::read_content(HtmlToken& token) {
+  const size_t end = end_of_content(html_, at_, content_of_);
+  const bool is_text = content_of_ == "title";
+  content_of_.clear();
+  if (end == at_) return false;
+  token = HtmlToken{.begin = at_};
+  finish(token, is_text ? HtmlToken::Kind::text : HtmlToken::Kind::raw, end);
+  return true;
+}
+
+void HtmlTokenizer::read_markup(HtmlToken& token, bool is_foreign) {
+  const char first = html_[at_ + 1];
+  if (is_tag_letter(first) || (first == '/' && is_tag_letter(html_[at_ + 2]))) {
+    read_tag(token);
+    if (token.kind == HtmlToken::Kind::start && !is_foreign &&
+        is_any_of(token.name,
+                  {"script", "style", "title", "textarea", "xmp", "iframe", "noembed", "noframes", "plaintext"}))
+      content_of_ = token.name;
+  } else {
+    read_declaration(token, is_foreign);
+  }
+}
+
+void HtmlTokenizer::read_declaration(HtmlToken& token, bool is_foreign) {
+  const std::string_view rest = html_.substr(at_);
+  size_t end;
+  if (rest.starts_with("<!-->")) {
+    end = at_ + 5;
+  } else if (rest.starts_with("<!--->")) {
+    end = at_ + 6;
+  } else if (rest.starts_with("<!--")) {
+    size_t dashes = html_.find("--", at_ + 4);
+    while (dashes < html_.size() && byte(dashes + 2) != '>' && html_.substr(dashes + 2, 2) != "!>")
+      dashes = html_.find("--", dashes + 1);
+    end = dashes == html_.npos ? html_.size() : after(html_.find('>', dashes), 1, html_);
+  } else if (is_foreign && rest.starts_with("<![CDATA[")) {
+    end = after(html_.find("]]>", at_), 3, html_);
+  } else {
+    end = after(html_.find('>', at_), 1, html_);
+  }
+  finish(token, HtmlToken::Kind::comment, end);
+}
+
+void HtmlTokenizer::read_tag(HtmlToken& token) {
+  const bool is_end = html_[at_ + 1] == '/';
+  const size_t name = at_ + (is_end ? 2 : 1);
+  at_ = std::min(html_.find_first_of("\t\n\f\r />", name), html_.size());
+  token.name = lower_ascii(html_.substr(name, at_ - name));
+  has_translate_ = has_class_ = false;
+  while (at_ < html_.size() && html_[at_] != '>') {
+    token.is_self_closing = html_[at_] == '/';
+    if (token.is_self_closing || is_html_space(html_[at_]))
+      at_++;
+    else
+      read_attribute(token);
+  }
+  if (at_ == html_.size()) return finish(token, HtmlToken::Kind::comment, at_);
+  finish(token, is_end ? HtmlToken::Kind::end : HtmlToken::Kind::start, at_ + 1);
+}
+
+// An attribute that is given twice has its first value.
+void HtmlTokenizer::read_attribute(HtmlToken& token) {
+  const size_t begin = at_;
+  at_ = std::min(html_.find_first_of("\t\n\f\r />=", begin + 1), html_.size());  // a name may begin with "="
+  const std::string name = at_ - begin > 9 ? "" : lower_ascii(html_.substr(begin, at_ - begin));
+  std::string_view value;
+  size_t equals = std::min(html_.find_first_not_of(kHtmlSpace, at_), html_.size());
+  if (byte(equals) == '=') {
+    at_ = std::min(html_.find_first_not_of(kHtmlSpace, equals + 1), html_.size());
+    const bool is_quoted = byte(at_) == '"' || byte(at_) == '\'';
+    const size_t first = at_ + (is_quoted ? 1 : 0);
+    const size_t end = is_quoted ? html_.find(html_[at_], first) : html_.find_first_of("\t\n\f\r >", first);
+    value = html_.substr(std::min(first, html_.size()), std::min(end, html_.size()) - first);
+    at_ = end == html_.npos ? html_.size() : end + (is_quoted ? 1 : 0);
+  }
+  if (name == "translate" && !has_translate_) {
+    has_translate_ = true;
+    token.is_untranslated |= lower_ascii(value) == "no";
+  } else if (name == "class" && !has_class_) {
+    has_class_ = true;
+    token.is_untranslated |= has_notranslate(value);
+  }
+}
+
+}  // namespace qkv

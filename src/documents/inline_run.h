@@ -1,0 +1,27 @@
+// Text and inline tags between the tags of two blocks, or a subtitle, as a part to translate.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+
+#include "documents/split_text.h"
+
+namespace qkv {
+
+struct RunItem {
+  enum class Kind { text, open, close, single, line_break };
+
+  Kind kind = Kind::text;
+  size_t begin = 0, end = 0;          // bytes of the document
+  const std::string* name = nullptr;  // of an element that is opened or closed: the same pointer for the same name
+};
+
+// Adds a part of these items to the document, unless they have no letter and no digit. White space, tags around the
+// whole text and tags next to it that have no partner stay outside. Runs of white space within become one space.
+void add_part(SplitText& document, std::span<const RunItem> items);
+
+// Whether the text ends as a sentence does, but for closing quotation marks and brackets after it.
+bool ends_like_sentence(std::string_view text);
+
+}  // namespace qkv

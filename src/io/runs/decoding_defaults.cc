@@ -1,0 +1,48 @@
+#include "io/runs/decoding_defaults.h"
+
+#include <filesystem>
+
+#include "core/fields.h"
+#include "io/runs/run_config.h"
+
+namespace qkv {
+namespace {
+
+template <class Value>
+void take(const std::optional<Value>& value, Value& option) {
+  option = value.value_or(option);
+}
+
+}  // namespace
+
+DecodingDefaults read_decoding_defaults(const RunDirectory& run) {
+  std::error_code error;
+  if (!std::filesystem::exists(run.decoding(), error)) return {};
+  DecodingDefaults defaults = read_fields<DecodingDefaults>(run, run.decoding());
+  visit_fields(defaults, RangeChecker(run.decoding() + ": "));
+  return defaults;
+}
+
+void write_decoding_defaults(const RunDirectory& run, const DecodingDefaults& defaults) {
+  if (defaults != DecodingDefaults()) write_fields(run.decoding(), defaults);
+}
+
+void apply_defaults(const DecodingDefaults& defaults, SamplingOptions& options) {
+  take(defaults.repetition_penalty, options.repetition_penalty);
+  take(defaults.no_repeat_ngram, options.no_repeat_ngram);
+  take(defaults.temperature, options.temperature);
+  take(defaults.top_k, options.top_k);
+  take(defaults.top_p, options.top_p);
+  take(defaults.typical_p, options.typical_p);
+  take(defaults.min_p, options.min_p);
+}
+
+void apply_defaults(const DecodingDefaults& defaults, DecodingOptions& options) {
+  apply_defaults(defaults, static_cast<SamplingOptions&>(options));
+  take(defaults.beam, options.beam);
+  take(defaults.length_penalty, options.length_penalty);
+  take(defaults.min_length, options.min_length);
+  take(defaults.max_length, options.max_length);
+}
+
+}  // namespace qkv

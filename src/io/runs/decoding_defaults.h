@@ -1,0 +1,48 @@
+// decoding.json: values of decoding options that a model was published with. They are the defaults of its run.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "io/runs/run_directory.h"
+#include "qkv/decoding.h"
+#include "qkv/field.h"
+
+namespace qkv {
+
+struct DecodingDefaults {
+  std::optional<int64_t> beam, min_length, max_length, max_tokens, no_repeat_ngram, top_k;
+  std::optional<double> length_penalty, repetition_penalty, temperature, top_p, typical_p, min_p;
+
+  bool operator==(const DecodingDefaults&) const = default;
+};
+
+template <class Visitor>
+void visit_fields(DecodingDefaults& c, Visitor&& visit) {
+  visit("beam", c.beam, {"Hypotheses kept per step", "search", between(1, 1024)});
+  visit("length_penalty", c.length_penalty, {"Divide scores by length^penalty", "search", between(-10, 10)});
+  visit("min_length", c.min_length,
+        {"Minimum number of tokens before the end token", "search", between(0, kMaxTokens)});
+  visit("max_length", c.max_length, {"Maximum number of tokens of a translation", "search", between(1, kMaxTokens)});
+  visit("max_tokens", c.max_tokens, {"Maximum number of tokens to generate", "output", between(1, kMaxTokens)});
+  visit("repetition_penalty", c.repetition_penalty,
+        {"Factor on the log-probability of tokens that occurred before", "repetition", between(0, 1000).without_min()});
+  visit("no_repeat_ngram", c.no_repeat_ngram,
+        {"Never repeat an n-gram of this size", "repetition", between(0, kMaxTokens)});
+  visit("temperature", c.temperature, {"Sample tokens from p^(1/temperature)", "sampling", at_least(0)});
+  visit("top_k", c.top_k, {"Sample only from the k most probable tokens", "sampling", between(0, kMaxTokens)});
+  visit("top_p", c.top_p, {"Total probability to sample from", "sampling", between(0, 1).without_min()});
+  visit("typical_p", c.typical_p, {"Total probability of typical tokens", "sampling", between(0, 1).without_min()});
+  visit("min_p", c.min_p, {"Least fraction of the highest probability", "sampling", between(0, 1)});
+}
+
+// Reads the file, or returns no defaults if there is none. Throws Error, naming file and field.
+DecodingDefaults read_decoding_defaults(const RunDirectory& run);
+// Writes the file, unless there are no defaults.
+void write_decoding_defaults(const RunDirectory& run, const DecodingDefaults& defaults);
+
+// Set the options that have a default of the run.
+void apply_defaults(const DecodingDefaults& defaults, SamplingOptions& options);
+void apply_defaults(const DecodingDefaults& defaults, DecodingOptions& options);
+
+}  // namespace qkv

@@ -1,0 +1,26 @@
+// Tokenizers and vocabularies as files of a run directory.
+#pragma once
+
+#include <string>
+
+#include "io/runs/run_directory.h"
+#include "io/runs/translation_config.h"
+#include "text/text_codec.h"
+
+namespace qkv {
+
+// The tokenizers of a translator. Each side has a SentencePiece model, a list of pieces or both; a file that both sides
+// share is written once. Or both sides have one tokenizer.json. `unknown` is the piece for text that a list of pieces
+// lacks; "": an Error when encoding.
+TokenizerPair read_tokenizers(const RunDirectory& run, const std::string& unknown);
+void write_tokenizers(const RunDirectory& run, const TokenizerPair& tokenizers);
+
+// The codec of a language model: vocabulary.json of characters, tokenizer.model of pieces, tokenizer.json of byte
+// pieces and word pieces, no file for bytes. Throws Error, naming the file.
+TextCodec read_codec(const RunDirectory& run, TextUnit unit);
+void write_codec(const RunDirectory& run, const TextCodec& codec);
+
+// Returns the token with this spelling. Throws Error, beginning with `where`, if the vocabulary lacks it.
+int32_t id_of(const std::string& piece, const TextCodec& codec, const std::string& where);
+
+}  // namespace qkv

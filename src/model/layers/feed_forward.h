@@ -1,0 +1,39 @@
+// The position-wise feed-forward network: FFN(x) = dropout(φ(x W_1ᵀ + b_1)) W_2ᵀ + b_2. "Attention Is All You Need",
+// section 3.3. With a gate it is dropout(φ(x W_1ᵀ + b_1) ∘ (x W_gateᵀ + b_gate)) W_2ᵀ + b_2: Shazeer, "GLU Variants
+// Improve Transformer" (2020).
+#pragma once
+
+#include <string>
+
+#include "model/layers/linear.h"
+#include "qkv/config.h"
+
+namespace qkv {
+
+template <class Real>
+class FeedForward {
+ public:
+  struct Saved {
+    Matrix<const Real> x;  // [N, d]
+    Matrix<Real> a;        // [N, F]: x W_1ᵀ + b_1; with a gate [N, 2F], the gate to the right
+    Matrix<Real> hidden;   // [N, F]: the input of W_2; may be a
+  };
+
+  FeedForward(ParameterList<Real>& list, const std::string& name, const ModelConfig& config, DropoutSites& sites);
+
+  Matrix<Real> forward(Matrix<const Real> x, Context& c, Saved& s) const;
+  // Assigns dx, which may be dy, or adds to it if `accumulate`.
+  void backward(Matrix<const Real> dy, Matrix<Real> dx, bool accumulate, Context& c, const Saved& s) const;
+
+ private:
+  Linear<Real> first_, second_;
+  Activation kind_;
+  bool gated_;
+  double p_;
+  uint32_t site_;
+};
+
+extern template class FeedForward<float>;
+extern template class FeedForward<double>;
+
+}  // namespace qkv

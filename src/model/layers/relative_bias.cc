@@ -1,0 +1,57 @@
+#include "model/layers/relative_bias.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+
+#include "core/to_size.h"
+
+namespace qkv {
+
+// In float32, with the operations of transformers in their order: a distance at the border of two buckets must round to
+// the same one.
+int64_t relative_bucket(int64_t distance, const AttentionConfig& config, bool causal) {
+  const int64_t n = causal ? config.relative_buckets : config.relative_buckets / 2, exact = n / 2;
+  const int64_t first = !causal && distance > 0 ? n : 0;
+  const int64_t x = causal ? std::max<int64_t>(-distance, 0) : std::abs(distance);
+  if (x < exact) return first + x;
+  const double range = std::log(static_cast<double>(config.relative_distance) / static_cast<double>(exact));
+  const float share = std::log(static_cast<float>(x) / static_cast<float>(exact)) / static_cast<float>(range) *
+                      static_cast<float>(n - exact);
+  return first + std::min(exact + static_cast<int64_t>(share), n - 1);
+}
+
+template <class Real>
+RelativeBias<Real>::RelativeBias(ParameterList<Real>& list, const std::string& name, const ModelConfig& config,
+                                 bool causal)
+    : weight_(list.add(name + ".weight", {config.attention.relative_buckets, config.attention.heads},
+                       Init::gaussian(1 / std::sqrt(static_cast<double>(config.d_model))))),
+      heads_(config.attention.heads) {
+  // All distances from relative_distance on have the same bucket.
+  const int64_t reach = std::min(config.attention.relative_distance, config.max_length);
+  for (int64_t distance = -reach; distance <= reach; distance++)
+    buckets_.push_back(relative_bucket(distance, config.attention, causal));
+}
+
+template <class Real>
+DistanceBias<const Real> RelativeBias<Real>::distances(Arena& arena) const {
+  Real* numbers = arena.take<Real>(size());
+  const int64_t width = std::ssize(buckets_);
+  for (int64_t h = 0; h < heads_; h++)
+    for (int64_t e = 0; e < width; e++) numbers[h * width + e] = weight_->matrix()(buckets_[to_size(e)], h);
+  return {numbers, width / 2};
+}
+
+template <class Real>
+void RelativeBias<Real>::backward(const Real* ddistances) const {
+  if (!weight_->gradient) return;  // frozen
+  const Matrix<Real> gradient = weight_->gradient_matrix();
+  const int64_t width = std::ssize(buckets_);
+  for (int64_t h = 0; h < heads_; h++)
+    for (int64_t e = 0; e < width; e++) gradient(buckets_[to_size(e)], h) += ddistances[h * width + e];
+}
+
+template class RelativeBias<float>;
+template class RelativeBias<double>;
+
+}  // namespace qkv

@@ -1,0 +1,35 @@
+#include "ranks/launcher.h"
+
+#include <charconv>
+#include <string_view>
+#include <utility>
+
+#include "core/fail.h"
+
+namespace qkv {
+namespace {
+
+constexpr int kMostRanks = 4096;
+
+// The number of ranks, by plugin: of qkv_local, Open MPI, MPICH and Intel MPI, SLURM.
+constexpr std::pair<const char*, const char*> kVariables[] = {
+    {"QKV_LOCAL_SIZE", "local"}, {"OMPI_COMM_WORLD_SIZE", "mpi"}, {"PMI_SIZE", "mpi"}, {"SLURM_STEP_NUM_TASKS", "mpi"}};
+
+int parse_ranks(const char* name, std::string_view text) {
+  int ranks = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), ranks);
+  if (error != std::errc() || end != text.data() + text.size() || ranks < 1 || ranks > kMostRanks)
+    fail("{} must be a number of ranks between 1 and {} (is \"{}\")", name, kMostRanks, text);
+  return ranks;
+}
+
+}  // namespace
+
+Launch find_launch(FunctionRef<const char*(const char*)> get) {
+  for (const auto& [name, kind] : kVariables)
+    if (const char* text = get(name))
+      if (const int ranks = parse_ranks(name, text); ranks > 1) return {kind, name, ranks};
+  return {};
+}
+
+}  // namespace qkv

@@ -1,0 +1,44 @@
+// Routes of LibreTranslate that keep something: suggestions, and files that have been translated.
+#pragma once
+
+#include <chrono>
+#include <list>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "serve/engine/call.h"
+
+namespace qkv {
+
+// Translated files in memory until they are fetched: for ten minutes, and 64 MiB in all.
+// Thread-safe.
+class TranslatedFiles {
+ public:
+  using Time = std::chrono::steady_clock::time_point;
+  struct File {
+    std::string id, name, bytes;
+    Time until;
+  };
+
+  static constexpr size_t kMost = size_t{64} << 20;
+  static constexpr std::chrono::minutes kKept{10};
+
+  // Returns the file's id, 128 random bits in hexadecimal. The oldest files give way to it.
+  std::string add(std::string name, std::string bytes, Time now);
+  // Returns a file; nothing if it is not there (any more).
+  std::optional<File> find(const std::string& id, Time now);
+
+ private:
+  void drop_old(Time now, size_t room);
+
+  std::mutex mutex_;       // of the following
+  std::list<File> files_;  // the oldest first
+  size_t size_ = 0;
+};
+
+void answer_suggest(const CallPtr& call);         // POST /suggest
+void answer_translate_file(const CallPtr& call);  // POST /translate_file
+void answer_download(const CallPtr& call);        // GET /download_file/ID
+
+}  // namespace qkv

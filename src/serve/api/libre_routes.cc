@@ -1,0 +1,232 @@
+// The routes of LibreTranslate 1.9.
+#include <algorithm>
+#include <charconv>
+#include <nlohmann/json.hpp>
+
+#include "core/json.h"
+#include "documents/detect.h"
+#include "documents/languages.h"
+#include "documents/put_back.h"
+#include "documents/text_files.h"
+#include "serve/api/libre_files.h"
+#include "serve/api/libre_request.h"
+#include "serve/engine/request_limits.h"
+#include "serve/engine/text_work.h"
+#include "text/unicode.h"
+
+namespace qkv {
+namespace {
+
+using nlohmann::ordered_json;
+
+constexpr int64_t kMostAlternatives = 15;
+
+// One text of a request, and what became of it.
+struct LibreText {
+  SplitText document;
+  std::optional<DetectedLanguage> detected = {};
+  LibrePair pair = {};  // its model is null if both languages are the same
+  size_t first = 0;     // of its parts among those of the request
+};
+
+struct LibreRequest {
+  bool is_list = false, detects = false;
+  int64_t alternatives = 0;
+  std::vector<LibreText> texts;
+};
+
+std::vector<DetectedLanguage> detect(const LibreLanguages& languages, const std::vector<std::string>& sources,
+                                     const std::string& text) {
+  std::vector<OfferedLanguage> known;
+  for (const std::string& code : sources) {
+    const ModelPtr model = languages.any_from(code);
+    known.push_back({code, [model](const std::string& t) {
+                       return count_tokens(t, model->translator->tokenize(t), model->translator->unknown_token());
+                     }});
+  }
+  return detect_language(text, known);
+}
+
+// The languages that a text may be in: those that are translated to the target.
+std::vector<std::string> sources_of(const LibreLanguages& languages, const std::string& target) {
+  std::vector<std::string> sources;
+  for (const std::string& source : languages.sources()) {
+    const std::vector<std::string> targets = languages.targets(source);
+    if (std::any_of(targets.begin(), targets.end(), [&](const auto& t) { return is_same_language(t, target); }))
+      sources.push_back(source);
+  }
+  return sources;
+}
+
+TextFormat format_of(const std::string& name) {
+  if (name.empty() || name == "text") return TextFormat::lines;
+  if (name != "html") refuse(400, "{} format is not supported", name.substr(0, 32));
+  return TextFormat::html;
+}
+
+int64_t alternatives_of(const ServerOptions& limits, const std::string& text) {
+  if (text.empty()) return 0;
+  int64_t count = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
+  if (error != std::errc() || end != text.data() + text.size() || count < 0)
+    refuse(400, "Invalid request: alternatives parameter is not a number");
+  const int64_t most = std::min(kMostAlternatives, limits.max_beam - 1);
+  if (count > most) refuse(400, "Invalid request: alternatives parameter must be <= {}", most);
+  return count;
+}
+
+void check_length(const ServerOptions& limits, const std::vector<std::string>& texts) {
+  int64_t characters = 0;
+  for (const std::string& text : texts) characters = std::max(characters, count_characters(text));
+  if (characters > limits.max_text)
+    refuse(400, "Invalid request: request ({}) exceeds text limit ({})", characters, limits.max_text);
+}
+
+LibreRequest read_libre_request(Call& call, const LibreFields& fields) {
+  const Texts& q = fields.texts("q");
+  if (q.texts.empty() || (!q.is_list && q.texts.front().empty())) refuse(400, "Invalid request: missing q parameter");
+  const std::string source = fields.required("source"), target = fields.required("target");
+  check_length(call.service().options(), q.texts);
+  LibreRequest request;
+  request.is_list = q.is_list;
+  request.detects = source == "auto";
+  request.alternatives = alternatives_of(call.service().options(), fields.text("alternatives"));
+  const LibreLanguages languages(call.service());
+  if (!request.detects && !languages.has(source)) refuse(400, "{} is not supported", source.substr(0, 32));
+  if (!languages.has(target)) refuse(400, "{} is not supported", target.substr(0, 32));
+  const TextFormat format = format_of(fields.text("format"));
+  const std::vector<std::string> sources = request.detects ? sources_of(languages, target) : std::vector<std::string>();
+  for (const std::string& text : q.texts) {
+    LibreText one{split_text(format, text)};
+    if (request.detects) {
+      const auto found = detect(languages, sources, text);
+      one.detected = found.empty() ? DetectedLanguage{target, 0} : found.front();
+    }
+    const std::string& from = request.detects ? one.detected->code : source;
+    if (!is_same_language(from, target)) one.pair = languages.find(from, target);
+    request.texts.push_back(std::move(one));
+  }
+  return request;
+}
+
+// Returns the text with the hypotheses of this place, or the last ones where there are fewer.
+std::string text_with(const LibreText& text, const std::vector<Translation>& translations, size_t hypothesis) {
+  if (!text.pair.model) return text.document.bytes;
+  std::vector<std::string> parts;
+  for (size_t i = 0; i < text.document.parts.size(); i++) {
+    const Translation& translation = translations[text.first + i];
+    parts.push_back(put_back(text.document, text.document.parts[i], translation,
+                             std::min(hypothesis, translation.hypotheses.size() - 1)));
+  }
+  return join(text.document, parts);
+}
+
+ordered_json one_or_list(bool is_list, std::vector<ordered_json> values) {
+  return is_list ? ordered_json(std::move(values)) : std::move(values.front());
+}
+
+std::string libre_answer(const LibreRequest& request, const std::vector<Translation>& translations) {
+  std::vector<ordered_json> texts, detected, alternatives;
+  for (const LibreText& text : request.texts) {
+    texts.emplace_back(text_with(text, translations, 0));
+    if (text.detected)
+      detected.push_back({{"confidence", text.detected->confidence}, {"language", text.detected->code}});
+    ordered_json others = ordered_json::array();
+    for (int64_t k = 1; k <= request.alternatives; k++) {
+      ordered_json other = text_with(text, translations, static_cast<size_t>(k));
+      if (other != texts.back() && std::find(others.begin(), others.end(), other) == others.end())
+        others.push_back(std::move(other));
+    }
+    alternatives.push_back(std::move(others));
+  }
+  ordered_json answer = ordered_json::object();
+  if (request.alternatives > 0) answer["alternatives"] = one_or_list(request.is_list, std::move(alternatives));
+  if (request.detects) answer["detectedLanguage"] = one_or_list(request.is_list, std::move(detected));
+  answer["translatedText"] = one_or_list(request.is_list, std::move(texts));
+  return answer.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+}
+
+void answer_libre_translate(const CallPtr& call) {
+  const LibreFields fields(*call);
+  const auto request = std::make_shared<LibreRequest>(read_libre_request(*call, fields));
+  std::vector<TextToTranslate> parts;
+  ModelPtr model;
+  for (LibreText& text : request->texts) {
+    if (!text.pair.model) continue;
+    if (model && text.pair.model != model) refuse(400, "the texts are in languages of several models");
+    model = text.pair.model;
+    text.first = parts.size();
+    for (TextToTranslate& part :
+         parts_to_translate(call->service().options(), text.document, text.pair, request->alternatives))
+      parts.push_back(std::move(part));
+  }
+  check_parts(call->service().options(), parts.size());
+  if (parts.empty()) return call->reply_json(libre_answer(*request, {}));
+  translate(call, model, std::move(parts), {nullptr, nullptr, [call, request](std::vector<Translation>&& translations) {
+                                              call->reply_json(libre_answer(*request, translations));
+                                            }});
+}
+
+void answer_detect(const CallPtr& call) {
+  const LibreFields fields(*call);
+  const std::string text = fields.required("q");
+  check_length(call->service().options(), {text});
+  const LibreLanguages languages(call->service());
+  ordered_json list = ordered_json::array();
+  for (const DetectedLanguage& language : detect(languages, languages.sources(), text))
+    list.push_back({{"confidence", language.confidence}, {"language", language.code}});
+  call->reply_json(list.dump());
+}
+
+void answer_languages(const CallPtr& call) {
+  const LibreLanguages languages(call->service());
+  ordered_json list = ordered_json::array();
+  for (const std::string& source : languages.sources()) {
+    ordered_json targets = languages.targets(source);
+    targets.push_back(source);
+    list.push_back({{"code", source}, {"name", language_name(source)}, {"targets", std::move(targets)}});
+  }
+  call->reply_json(list.dump());
+}
+
+void answer_settings(const CallPtr& call) {
+  const Service& service = call->service();
+  const LibreLanguages languages(service);
+  const std::vector<std::string> sources = languages.sources();
+  const std::string source = sources.empty() ? "und" : sources.front();
+  const std::vector<std::string> targets = languages.targets(source);
+  const std::string target = targets.empty() ? "und" : targets.front();
+  call->reply_json(ordered_json{
+      {"charLimit", service.options().max_text},
+      {"frontendTimeout", 300},
+      {"apiKeys", service.needs_keys()},
+      {"keyRequired", service.needs_keys()},
+      {"suggestions", !service.options().suggestions.empty()},
+      {"filesTranslation", service.options().files},
+      {"supportedFilesFormat", service.options().files ? ordered_json(kTextFileExtensions) : ordered_json::array()},
+      {"language",
+       {{"source", {{"code", source}, {"name", language_name(source)}}},
+        {"target", {{"code", target}, {"name", language_name(target)}}}}}}
+                       .dump());
+}
+
+}  // namespace
+
+std::span<const Route> libre_routes() {
+  static const Route routes[] = {
+      {"POST", "/translate", Family::libretranslate, answer_libre_translate, BodyType::json_or_form,
+       ModelUse::translate, false, nullptr, true},
+      {"POST", "/detect", Family::libretranslate, answer_detect, BodyType::json_or_form, ModelUse::none, false, nullptr,
+       true},
+      {"POST", "/suggest", Family::libretranslate, answer_suggest, BodyType::json_or_form, ModelUse::none, false,
+       nullptr, true},
+      {"POST", "/translate_file", Family::libretranslate, answer_translate_file, BodyType::multipart,
+       ModelUse::translate, false, nullptr, true},
+      {"GET", "/download_file/{}", Family::libretranslate, answer_download},
+      {"GET", "/languages", Family::libretranslate, answer_languages, BodyType::none, ModelUse::none, true},
+      {"GET", "/frontend/settings", Family::libretranslate, answer_settings, BodyType::none, ModelUse::none, true},
+  };
+  return routes;
+}
+
+}  // namespace qkv

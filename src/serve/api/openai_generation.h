@@ -1,0 +1,61 @@
+// The common part of /v1/completions and /v1/chat/completions: options, limits, log-probabilities, and the course of an
+// answer.
+#pragma once
+
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "serve/engine/request_object.h"
+#include "serve/engine/text_work.h"
+
+namespace qkv {
+
+struct OpenAiRequest {
+  ModelPtr model;
+  std::vector<std::vector<int32_t>> prompts;
+  std::vector<std::string> echoes;                       // of each prompt, what precedes its text; "" for none
+  std::vector<std::vector<GeneratedToken>> scores = {};  // of each prompt, if log-probabilities are echoed, too
+  GenerateOptions options;
+  bool fills_context = false;  // each text may have as many tokens as room_for returns, instead of options.max_tokens
+  int64_t choices = 1;         // of each prompt
+  bool logprobs = false;       // report log-probabilities
+  bool streams = false, include_usage = false;
+  std::string id;
+  int64_t created = 0;  // seconds since 1970
+};
+
+// Reads the members that both routes have: n, stop, seed, temperature, top_p, stream and others. Throws HttpError 400
+// for what is known but not served.
+OpenAiRequest read_openai_request(RequestObject& object, Call& call, const char* id_prefix);
+
+// The forms of answers of a route. `text` is new text of a choice; logprobs: of its new tokens, or null; finish: null
+// unless the choice ends.
+struct OpenAiForms {
+  using Json = nlohmann::ordered_json;
+
+  std::string object, chunk_object;  // their names
+  std::function<Json(size_t choice, std::string text, Json logprobs, Json finish)> choice;
+  std::function<Json(size_t choice, std::string text, Json logprobs, Json finish)> chunk;
+  // Log-probabilities of tokens. offset: characters of the choice before them.
+  std::function<Json(std::span<const GeneratedToken> tokens, int64_t offset)> logprobs;
+  bool begins_with_role = false;  // a stream begins each choice with the role of its author
+};
+
+// Returns how many tokens may follow a prompt, at least 1.
+int64_t room_for(const ServedModel& model, const std::vector<int32_t>& prompt, const ServerOptions& limits);
+
+// Reads the most tokens of an answer; -1 stands for as many as there is room for.
+void read_max_tokens(RequestObject& object, std::string_view name, OpenAiRequest& request);
+
+// Throws HttpError 400 for more than the model or the options of the server allow.
+void check_openai_request(const OpenAiRequest& request, const ServerOptions& limits);
+
+// Generates, and answers the call. The request has been checked.
+void answer_openai(const CallPtr& call, OpenAiRequest request, OpenAiForms forms);
+
+// Returns the text of a token; bytes that are not a whole character as "bytes:\xe2\x82".
+std::string token_text(const std::string& bytes);
+
+}  // namespace qkv

@@ -1,0 +1,166 @@
+#include "serve/engine/served_model.h"
+
+#include <algorithm>
+#include <ctime>
+
+#include "core/fail.h"
+#include "core/json.h"
+#include "core/system/file_descriptor.h"
+#include "documents/languages.h"
+#include "qkv/run_defaults.h"
+
+namespace qkv {
+
+ModelLane::ModelLane(ServedModel& model, const LoopLimits& limits) : model_(model) {
+  if (model.translator) translations.emplace(*model.translator, limits);
+  if (model.generator) generations.emplace(*model.generator, limits);
+}
+
+bool ModelLane::step() {
+  const auto begin = ComputeThread::Clock::now();
+  const int64_t texts = model_.queue.running();
+  bool any = model_.batches.step();
+  if (translations) any |= translations->step();
+  if (generations) any |= generations->step();
+  reserved_bytes = translations ? translations->reserved_bytes() : generations ? generations->reserved_bytes() : 0;
+  used_bytes = generations ? generations->used_bytes() : reserved_bytes.load();
+  const std::chrono::duration<double> time = ComputeThread::Clock::now() - begin;
+  if (any) model_.metrics().observe_step(time.count(), texts);
+  if (any && hooks.on_busy) hooks.on_busy(time.count());
+  if (hooks.send) hooks.send(events_);
+  return any;
+}
+
+ServedModel::ServedModel(const ServedRun& run, bool embeds, const QueueLimits& limits, ClientCounts& clients,
+                         ModelMetrics& counters)
+    : name(run.name), info(inspect(run.run)), queue(name, limits, clients, counters), metrics_(counters) {
+  if (!info.has_weights) fail("{}: has no weights yet", run.run);
+  load(run, embeds);
+  loaded = std::time(nullptr);
+}
+
+ServedModel::~ServedModel() { stop(); }
+
+// Sets the languages to those that are given, or that the name or the directory ends with.
+void ServedModel::set_languages(const ServedRun& run) {
+  LanguagePair pair = languages_of_path(run.name);
+  if (pair == LanguagePair()) pair = languages_of_path(run.run);
+  if (!run.languages.empty()) {
+    const auto given = parse_language_pair(run.languages);
+    if (!given) fail("languages: {} must be two languages, such as en-de (is {})", run.name, excerpt(run.languages));
+    pair = *given;
+  }
+  source_language = pair.source;
+  target_language = pair.target;
+}
+
+// Sets the template that is given, by name or as a file, or the model's own. A model whose own template cannot be used
+// still answers other requests.
+void ServedModel::set_chat(const ServedRun& run) {
+  constexpr size_t kMaxTemplate = 1 << 20;
+  const std::string& given = run.chat_template;
+  if (given.ends_with(".jinja") || given.find('/') != std::string::npos)
+    return void(chat.emplace(*generator, read_file(given, kMaxTemplate)));
+  if (!given.empty()) return void(chat.emplace(*generator, given));
+  if (!has_chat_template(run.run)) return;
+  try {
+    chat.emplace(*generator);
+  } catch (const Error& error) {
+    chat_problem = fmt::format(" ({})", error.what());
+  }
+}
+
+void ServedModel::load(const ServedRun& run, bool embeds) {
+  if (info.kind != RunKind::recommender) tokenizer.emplace(run.run, info.kind);
+  switch (info.kind) {
+    case RunKind::translator:
+      translator.emplace(run.run);
+      translate_defaults = default_translate_options(run.run);
+      set_languages(run);
+      if (embeds) embedder.emplace(run.run);
+      break;
+    case RunKind::language_model:
+      generator.emplace(run.run, int64_t{0});  // its loops have caches of their own
+      generate_defaults = default_generate_options(run.run);
+      set_chat(run);
+      if (embeds) embedder.emplace(run.run);
+      break;
+    case RunKind::recommender: {
+      recommender.emplace(run.run);
+      const auto is_item = [this](std::string_view item) { return recommender->has_item(item); };
+      run.titles.empty() ? titles.emplace(is_item) : titles.emplace(run.titles, std::vector<std::string>(), is_item);
+      break;
+    }
+    case RunKind::encoder:
+      embedder.emplace(run.run);
+      break;
+    case RunKind::classifier:
+      classifier.emplace(run.run);
+      break;
+  }
+}
+
+bool ServedModel::serves(ModelUse use) const {
+  switch (use) {
+    case ModelUse::translate:
+      return translator.has_value();
+    case ModelUse::generate:
+      return generator.has_value();
+    case ModelUse::recommend:
+      return recommender.has_value();
+    case ModelUse::embed:
+      return embedder.has_value();
+    case ModelUse::classify:
+      return classifier.has_value();
+    case ModelUse::none:
+      return false;
+  }
+  return false;
+}
+
+bool ServedModel::is_int8() const {
+  return std::ranges::any_of(info.parameters, [](const ParameterInfo& parameter) { return parameter.bits < 32; });
+}
+
+void ServedModel::start(std::span<ComputeThread* const> threads, const LoopLimits& limits,
+                        const ModelLane::Hooks& hooks) {
+  for (ComputeThread* thread : threads) {
+    lanes_.push_back({std::make_shared<ModelLane>(*this, limits), thread});
+    lanes_.back().lane->hooks = hooks;
+    thread->add(lanes_.back().lane);
+  }
+}
+
+void ServedModel::stop() {
+  for (Place& place : lanes_)
+    if (ComputeThread* thread = std::exchange(place.thread, nullptr)) thread->remove(*place.lane);
+}
+
+ModelSources ServedModel::cache_sources() const {
+  const auto sum = [this](std::atomic<int64_t> ModelLane::*bytes) {
+    int64_t all = 0;
+    for (const Place& place : lanes_) all += ((*place.lane).*bytes).load();
+    return static_cast<double>(all);
+  };
+  return {[sum] { return sum(&ModelLane::used_bytes); }, [sum] { return sum(&ModelLane::reserved_bytes); }};
+}
+
+ModelLane* ServedModel::take_lane(int64_t cost) {
+  const auto least =
+      std::ranges::min_element(lanes_, std::less<>(), [](const Place& place) { return place.lane->load.load(); });
+  least->lane->load += cost;
+  return least->lane.get();
+}
+
+void ServedModel::wake(const ModelLane& lane) {
+  for (const Place& place : lanes_)
+    if (place.lane.get() == &lane && place.thread) place.thread->wake(lane);
+}
+
+void ServedModel::push(std::shared_ptr<BatchJob> job) {
+  batches.push(std::move(job));
+  for (const Place& place : lanes_)
+    if (place.thread) place.thread->wake(*place.lane);
+}
+
+}  // namespace qkv

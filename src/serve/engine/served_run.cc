@@ -1,0 +1,67 @@
+#include "serve/engine/served_run.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <utility>
+
+#include "core/fail.h"
+#include "core/json.h"
+
+namespace qkv {
+namespace {
+
+// Splits NAME=VALUE; the name is "" without one.
+std::pair<std::string, std::string> split_name(const std::string& text) {
+  const size_t equals = text.find('=');
+  if (equals == text.npos) return {"", text};
+  return {text.substr(0, equals), text.substr(equals + 1)};
+}
+
+std::string last_part(const std::string& directory) {
+  const std::filesystem::path path = std::filesystem::path(directory).lexically_normal();
+  return (path.has_filename() ? path : path.parent_path()).filename().string();
+}
+
+void check_name(const std::string& name) {
+  const auto is_allowed = [](char c) {
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '.' || c == '_' ||
+           c == '-';
+  };
+  if (name.empty() || name.size() > 64 || !std::all_of(name.begin(), name.end(), is_allowed))
+    fail("{}: a name must have 1 to 64 letters, digits, dots, underscores or hyphens; give one as NAME=RUN",
+         excerpt(name));
+}
+
+// Sets a member of the run that each NAME=VALUE names. Without a name it is the only run.
+void set_values(std::vector<ServedRun>& runs, const std::vector<std::string>& values, const char* option,
+                std::string ServedRun::*member) {
+  for (const std::string& text : values) {
+    const auto [name, value] = split_name(text);
+    const auto run =
+        std::find_if(runs.begin(), runs.end(), [&name = name](const ServedRun& r) { return r.name == name; });
+    if (run == runs.end() && !(name.empty() && runs.size() == 1))
+      fail("{}: {} must be NAME=VALUE with the name of a run", option, excerpt(text));
+    (run == runs.end() ? runs.front() : *run).*member = value;
+  }
+}
+
+}  // namespace
+
+std::vector<ServedRun> served_runs(const ServerOptions& options) {
+  if (options.runs.empty()) fail("runs: at least one run must be given");
+  std::vector<ServedRun> runs;
+  for (const std::string& text : options.runs) {
+    auto [name, directory] = split_name(text);
+    if (name.empty()) name = last_part(directory);
+    check_name(name);
+    for (const ServedRun& other : runs)
+      if (other.name == name) fail("the name {} stands for two runs", name);
+    runs.push_back({std::move(directory), std::move(name)});
+  }
+  set_values(runs, options.languages, "languages", &ServedRun::languages);
+  set_values(runs, options.titles, "titles", &ServedRun::titles);
+  set_values(runs, options.chat_template, "chat_template", &ServedRun::chat_template);
+  return runs;
+}
+
+}  // namespace qkv

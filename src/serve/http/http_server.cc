@@ -1,0 +1,206 @@
+#include "serve/http/http_server.h"
+
+#include <unistd.h>
+
+#include <atomic>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <map>
+#include <set>
+
+#include "serve/http/connection.h"
+#include "serve/http/has_memory.h"
+#include "serve/http/listener.h"
+
+namespace qkv {
+namespace {
+
+namespace asio = boost::asio;
+
+constexpr std::chrono::milliseconds kPause{100};  // after an accept that failed, for want of descriptors say
+
+}  // namespace
+
+struct HttpServer::State {
+  // A connection that is open, for as long as the coroutine that serves it.
+  struct Open {
+    Open(State& server, const std::shared_ptr<Connection>& opened) : state(server), connection(opened) {
+      size_t& own = state.open_of[connection->client()];
+      state.connections.insert(connection);  // nothing throws from here on
+      own++;
+      state.open++;
+    }
+    ~Open() {
+      connection->close();
+      state.open--;
+      state.connections.erase(connection);
+      const auto own = state.open_of.find(connection->client());
+      if (own != state.open_of.end() && --own->second == 0) state.open_of.erase(own);
+    }
+    State& state;
+    const std::shared_ptr<Connection>& connection;
+  };
+
+  State(HttpOptions given, HttpHandler& serves, std::shared_ptr<const TlsContext> encrypts)
+      : options(given), handler(serves), tls(std::move(encrypts)) {}
+  ~State() {
+    for (const auto& listener : listeners)
+      if (!listener->path.empty()) ::unlink(listener->path.c_str());
+  }
+
+  std::string add(Listener listener);
+  void accept_all();
+  void unwind();
+  asio::awaitable<void> accept(std::shared_ptr<Listener> listener);
+  bool has_room(const std::string& client) const;
+  std::shared_ptr<Connection> start(const Listener& listener, Connection::Socket socket);
+  void take_queue(Listener& listener);
+  asio::awaitable<void> serve(std::shared_ptr<Connection> connection);
+  void close_listeners();
+
+  const HttpOptions options;
+  HttpHandler& handler;
+  std::shared_ptr<const TlsContext> tls;
+  asio::io_context io{1};
+  std::vector<std::shared_ptr<Listener>> listeners;
+  std::set<std::shared_ptr<Connection>> connections;
+  std::map<std::string, size_t> open_of;  // the connections of each address
+  std::atomic<size_t> open = 0, accepted = 0, refused = 0, active = 0;
+};
+
+std::string HttpServer::State::add(Listener listener) {
+  listeners.push_back(std::make_shared<Listener>(std::move(listener)));
+  return listeners.back()->address;
+}
+
+// Accepts where no coroutine does, which would hold the listener: at the start, and after a lack of memory.
+void HttpServer::State::accept_all() {
+  for (const auto& listener : listeners)
+    if (listener.use_count() == 1)
+      asio::co_spawn(io, accept(listener), [](const std::exception_ptr& error) {
+        if (error) std::rethrow_exception(error);
+      });
+}
+
+// Destroys the coroutines that had no memory to continue. Asio does that in handlers of its own.
+void HttpServer::State::unwind() {
+  while (!has_memory_for([&] { io.run_for(kPause); })) {
+  }
+  io.restart();
+}
+
+asio::awaitable<void> HttpServer::State::accept(std::shared_ptr<Listener> listener) {
+  Listener::Acceptor& acceptor = listener->acceptor;
+  while (acceptor.is_open()) {
+    boost::system::error_code error;
+    auto socket = co_await acceptor.async_accept(asio::redirect_error(asio::use_awaitable, error));
+    if (!acceptor.is_open()) co_return;
+    if (error) {
+      asio::steady_timer pause(io, kPause);
+      co_await pause.async_wait(asio::redirect_error(asio::use_awaitable, error));
+      continue;
+    }
+    start(*listener, std::move(socket));
+  }
+}
+
+bool HttpServer::State::has_room(const std::string& client) const {
+  const auto own = open_of.find(client);
+  return options.client_connections == 0 || own == open_of.end() || own->second < options.client_connections ||
+         handler.is_proxy(client);
+}
+
+// Returns null for a connection that is not served.
+std::shared_ptr<Connection> HttpServer::State::start(const Listener& listener, Connection::Socket socket) try {
+  accepted++;
+  std::string client = client_name(socket);
+  if (open >= options.connections || !has_room(client)) {
+    refused++;
+    return nullptr;
+  }
+  boost::system::error_code ignored;
+  socket.set_option(asio::ip::tcp::no_delay(true), ignored);  // a socket with a path has no such option
+  const TlsContext* encrypts = listener.is_local() ? nullptr : tls.get();
+  auto connection =
+      std::make_shared<Connection>(std::move(socket), encrypts, std::move(client), options, handler, active);
+  asio::co_spawn(io, serve(connection), asio::detached);
+  return connection;
+} catch (const std::exception&) {  // no memory, say
+  refused++;
+  return nullptr;
+}
+
+// Clients whose connections wait in the queue of the system do not know that the server ends: each may send a request.
+void HttpServer::State::take_queue(Listener& listener) {
+  boost::system::error_code error;
+  listener.acceptor.non_blocking(true, error);
+  while (!error) {
+    auto socket = listener.acceptor.accept(error);
+    if (error) return;
+    const auto connection = start(listener, std::move(socket));
+    if (!connection) continue;
+    auto timer = std::make_shared<asio::steady_timer>(io, options.last_requests);
+    timer->async_wait([timer, weak = std::weak_ptr(connection)](const boost::system::error_code&) {
+      if (const auto alive = weak.lock()) alive->drain();
+    });
+  }
+}
+
+asio::awaitable<void> HttpServer::State::serve(std::shared_ptr<Connection> connection) {
+  const Open open_connection(*this, connection);
+  co_await connection->serve();
+}
+
+void HttpServer::State::close_listeners() {
+  boost::system::error_code ignored;
+  for (const auto& listener : listeners) listener->acceptor.close(ignored);
+}
+
+HttpServer::HttpServer(HttpOptions options, HttpHandler& handler, std::shared_ptr<const TlsContext> tls)
+    : state_(std::make_unique<State>(options, handler, std::move(tls))) {}
+
+HttpServer::~HttpServer() = default;
+
+std::string HttpServer::listen(const std::string& address) { return state_->add(listen_on(state_->io, address)); }
+
+std::string HttpServer::take(int descriptor) { return state_->add(take_listener(state_->io, descriptor)); }
+
+// An allocation that fails ends a handler, and the connection that it belongs to.
+void HttpServer::run() {
+  const auto serve = [state = state_.get()] {
+    state->accept_all();
+    state->io.run();
+  };
+  while (!has_memory_for(serve)) state_->unwind();
+}
+
+void HttpServer::drain() {
+  asio::post(state_->io, [state = state_.get()] {
+    std::set<std::shared_ptr<Connection>> made;  // without those of the queue, which have time for a request
+    const bool is_copied = has_memory_for([&] { made = state->connections; });
+    for (const auto& listener : state->listeners) has_memory_for([&] { state->take_queue(*listener); });
+    state->close_listeners();
+    for (const auto& connection : is_copied ? made : state->connections) connection->drain();
+  });
+}
+
+void HttpServer::stop() {
+  asio::post(state_->io, [state = state_.get()] {
+    state->close_listeners();
+    for (const auto& connection : state->connections) connection->close();
+  });
+}
+
+void HttpServer::set_tls(std::shared_ptr<const TlsContext> tls) {
+  asio::post(state_->io, [state = state_.get(), tls = std::move(tls)] { state->tls = tls; });
+}
+
+ConnectionCounts HttpServer::counts() const {
+  return {state_->open, state_->accepted, state_->refused, state_->active};
+}
+
+}  // namespace qkv

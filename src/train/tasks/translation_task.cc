@@ -1,0 +1,48 @@
+#include "train/tasks/translation_task.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "core/to_size.h"
+#include "train/loop/place_list.h"
+#include "train/loop/rehearsal.h"
+#include "train/tasks/objective.h"
+
+namespace qkv {
+
+void TranslationTask::deal_out(const Deal& deal) {
+  deal_ = deal;
+  stream_.deal_out(deal);
+}
+
+Loss TranslationTask::loss_and_gradient(const Transformer<float>& model, Context& c) {
+  return model.loss_and_gradient(batch_, objective_of(config_), c);
+}
+
+std::string TranslationTask::places(const StreamPosition& position, TokenSide side, std::span<const int64_t> rows) {
+  deal_out({});
+  seek(position);
+  const std::vector<int64_t> lines = stream_.lines();
+  LineRanges ranges;
+  for (const int64_t s : (side == TokenSide::source ? batch_.source : batch_.target).sequences_of(rows))
+    ranges.emplace_back(lines.at(to_size(s)), lines.at(to_size(s)));
+  if (rows.empty())
+    for (const int64_t line : lines) ranges.emplace_back(line, line);
+  return name_lines(std::move(ranges), stream_.path());
+}
+
+DevScore TranslationTask::evaluate(const Transformer<float>& model, Arena& arena) {
+  const TranslationScore score = evaluator_.evaluate(model, config_.label_smoothing, deal_, arena);
+  return {score.loss,
+          score.bleu,
+          {},
+          {{"loss", score.loss, 3}, {"perplexity", std::exp(score.nll), 2}, {"bleu", score.bleu, 2}}};
+}
+
+void TranslationTask::rehearse(const Transformer<float>& model, const Transformer<float>& candidate, Arena& arena) {
+  rehearse_step(model, config_, std::max(stream_.longest(), evaluator_.longest()), batch_, arena);
+  evaluator_.rehearse(candidate, deal_, arena);
+}
+
+}  // namespace qkv
