@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <random>
 
-#include "documents/put_back.h"
+#include "documents/restore_markup.h"
 #include "documents/subtitles.h"
 #include "documents/tag_layout.h"
 #include "documents/text_lines.h"
@@ -91,7 +91,7 @@ void check_put_back(const SplitText& document, const TextPart& part, std::minstd
   std::vector<PlacedTag> source;
   for (size_t i = 0; i < part.tags.size(); i++) source.push_back({i, 0});
   require(tags_around(part, placed) == tags_around(part, source), "elements are nested as in the source");
-  const std::string put = put_back(document, part, translation);
+  const std::string put = restore_markup(document, part, translation);
   if (document.format != TextFormat::html || translation.text() == part.text) return;
   size_t at = 0;
   for (const PlacedTag& tag : placed) {

@@ -1,10 +1,9 @@
 // metrics.jsonl of a run that is resumed.
-#include "io/metrics.h"
-
 #include <limits>
 #include <nlohmann/json.hpp>
 
 #include "fuzz/reader.h"
+#include "io/metrics_file.h"
 #include "tests/support/temp_dir.h"
 
 void qkv::fuzz::fuzz_metrics(std::string_view bytes) {

@@ -2,8 +2,8 @@
 #include "qkv/text.h"
 
 #include "fuzz/import.h"
-#include "text/corpus.h"
 #include "text/line_file.h"
+#include "text/parallel_corpus.h"
 #include "text/unicode.h"
 #include "text/words.h"
 

@@ -38,8 +38,8 @@ double BatchStream::part_of_epoch() const {
 
 double BatchStream::batches_per_epoch() const { return static_cast<double>(windows() * batches_.size()); }
 
-void BatchStream::deal_out(const Deal& deal) {
-  deal_ = deal;
+void BatchStream::partition(const RankPartition& partition) {
+  partition_ = partition;
   current_ = next_window_ = {};
 }
 
@@ -95,8 +95,9 @@ BatchStream::Window BatchStream::open(int64_t epoch, int64_t window) const {
   if (opened.chunks == current_.chunks) return current_;
   opened.texts.resize(opened.chunks.size());
   opened.data = std::make_shared<ParallelData>(source_, target_, longest_, options_.tokens);
-  const size_t ahead = std::min(kAhead * to_size(deal_.ranks()), opened.chunks.size());
-  for (size_t i = to_size(deal_.rank()); i < ahead; i += to_size(deal_.ranks())) corpus_.will_need(opened.chunks[i]);
+  const size_t ahead = std::min(kAhead * to_size(partition_.ranks()), opened.chunks.size());
+  for (size_t i = to_size(partition_.rank()); i < ahead; i += to_size(partition_.ranks()))
+    corpus_.will_need(opened.chunks[i]);
   return opened;
 }
 
@@ -107,10 +108,10 @@ void BatchStream::tokenize(Window& window, size_t chunk) const {
 // Tokenizes the chunks of this rank among the first `chunks` of a window. Ranks proceed by one chunk at the same time.
 void BatchStream::prepare(Window& window, size_t chunks) const {
   if (window.complete) return;
-  const size_t ranks = to_size(deal_.ranks()), all = window.chunks.size();
+  const size_t ranks = to_size(partition_.ranks()), all = window.chunks.size();
   for (const size_t end = std::min(all, (chunks + ranks - 1) / ranks * ranks); window.considered < end;
        window.considered++) {
-    if (!deal_.owns(static_cast<int64_t>(window.considered))) continue;
+    if (!partition_.owns(static_cast<int64_t>(window.considered))) continue;
     if (const size_t ahead = window.considered + kAhead * ranks; ahead < all) corpus_.will_need(window.chunks[ahead]);
     tokenize(window, window.considered);
   }
@@ -123,18 +124,18 @@ void BatchStream::exchange(Window& window) const {
   prepare(window, all);
   std::vector<std::vector<int32_t>> sources(all), targets(all);
   std::vector<Skipped> skipped(all);
-  deal_.for_own(std::ssize(window.chunks), [&](int64_t i) {
+  partition_.for_own(std::ssize(window.chunks), [&](int64_t i) {
     TokenizedText& text = *window.texts[to_size(i)];
     sources[to_size(i)] = std::move(text.source);
     targets[to_size(i)] = std::move(text.target);
     skipped[to_size(i)] = text.skipped;
   });
   const int64_t most = corpus_.pairs(0) * (1 + longest_);  // the first chunk has no fewer pairs than any other
-  deal_.share_lists(sources, {most, std::max<int64_t>(source_.size(), longest_ + 1)});
-  deal_.share_lists(targets, {most, std::max<int64_t>(target_.size(), longest_ + 1)});
-  deal_.share(std::span(skipped));
+  partition_.all_gather_lists(sources, {most, std::max<int64_t>(source_.size(), longest_ + 1)});
+  partition_.all_gather_lists(targets, {most, std::max<int64_t>(target_.size(), longest_ + 1)});
+  partition_.all_gather(std::span(skipped));
   for (size_t i = 0; i < all; i++) window.texts[i] = {std::move(sources[i]), std::move(targets[i]), skipped[i]};
-  deal_.check_received(std::ssize(window.chunks), [&](int64_t i) {
+  partition_.check_received(std::ssize(window.chunks), [&](int64_t i) {
     window.data->check(*window.texts[to_size(i)], corpus_.pairs(window.chunks[to_size(i)]));
   });
   complete(window);

@@ -3,8 +3,8 @@
 // An epoch visits the chunks of the text in an order shuffled by (seed, epoch), and divides this order into windows.
 // The pairs of a window are shuffled by (seed, epoch, window) and divided into batches, so a text of one window is
 // shuffled as a whole. While the batches of one window are used, the next window is read and tokenized, one share with
-// each batch. Several ranks divide this work: each reads the chunks that the deal gives it, and all get the tokens of
-// all chunks before the next window begins.
+// each batch. Several ranks divide this work: each reads the chunks that the partition gives it, and all get the tokens
+// of all chunks before the next window begins.
 #pragma once
 
 #include <cstddef>
@@ -16,8 +16,8 @@
 
 #include "data/batcher.h"
 #include "data/parallel_data.h"
-#include "ranks/deal.h"
-#include "text/corpus.h"
+#include "ranks/rank_partition.h"
+#include "text/parallel_corpus.h"
 #include "text/tokenizer.h"
 
 namespace qkv {
@@ -48,7 +48,7 @@ class BatchStream {
 
   // Divides the work among ranks. All of them then call seek and look_ahead together, and move through the same
   // batches.
-  void deal_out(const Deal& deal);
+  void partition(const RankPartition& partition);
 
   // Moves to a position; returns false if there is no such batch. Throws Error if all pairs of the text are skipped.
   bool seek(const StreamPosition& position);
@@ -96,7 +96,7 @@ class BatchStream {
   const ParallelCorpus& corpus_;
   Tokenizer source_, target_;
   StreamOptions options_;
-  Deal deal_;
+  RankPartition partition_;
   int64_t longest_;
   StreamPosition position_;
   Skipped last_epoch_;

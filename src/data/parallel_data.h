@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/to_size.h"
-#include "text/corpus.h"
+#include "text/parallel_corpus.h"
 #include "text/tokenizer.h"
 
 namespace qkv {

@@ -8,7 +8,7 @@
 #include "decode/search/search.h"
 #include "io/runs/language_tags.h"
 #include "text/mark_hint.h"
-#include "text/tokenizer_json/split.h"
+#include "text/split_long.h"
 #include "text/unicode.h"
 
 namespace qkv {

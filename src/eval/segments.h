@@ -23,8 +23,8 @@ Segments segments_by_length(const Interactions& data, const Split& split, HeldOu
 // thirds of the events before the part are reached: head, middle, tail. Items of the same popularity stay together.
 Segments segments_by_popularity(const Interactions& data, const Split& split, HeldOut part, const ItemCounts& counts);
 
-// Reads a table of users and their segments (data/table.h), with or without the header "user,segment". Users that are
-// not in the log are ignored. Throws Error with file and line if read_table does, for a row with another number of
+// Reads a table of users and their segments (data/log/table.h), with or without the header "user,segment". Users that
+// are not in the log are ignored. Throws Error with file and line if read_table does, for a row with another number of
 // columns, for a user with two segments, or for more than 100 segments.
 Segments read_segments(const std::string& path, const Interactions& data);
 

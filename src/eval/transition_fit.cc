@@ -98,10 +98,10 @@ RanksByWeight ranks_by_weight(const FitQuestion& question, const Transitions& tr
 
 // Returns the ranks of the targets of all questions, which are dealt out. `scores` has a row for each of this rank.
 std::vector<RanksByWeight> ranks_of(std::span<const FitQuestion> questions, const Transitions& transitions,
-                                    ScoreItems model, const Deal& deal, Matrix<float> scores) {
+                                    ScoreItems model, const RankPartition& partition, Matrix<float> scores) {
   std::vector<int64_t> own;
   std::vector<History> histories;
-  deal.for_own(std::ssize(questions), [&](int64_t i) {
+  partition.for_own(std::ssize(questions), [&](int64_t i) {
     own.push_back(i);
     histories.push_back(questions[to_size(i)].history);
   });
@@ -111,8 +111,8 @@ std::vector<RanksByWeight> ranks_of(std::span<const FitQuestion> questions, cons
     const size_t i = to_size(own[to_size(row)]);
     ranks[i] = ranks_by_weight(questions[i], transitions, {scores.row(row), to_size(scores.cols)});
   });
-  deal.share(std::span(ranks));
-  deal.check_received(std::ssize(questions), [&](int64_t i) {
+  partition.all_gather(std::span(ranks));
+  partition.check_received(std::ssize(questions), [&](int64_t i) {
     if (const int64_t least = *std::ranges::min_element(ranks[to_size(i)]); least < 1)
       fail("sent {} as the rank of an item; must be at least 1", least);
   });
@@ -151,18 +151,18 @@ void fit_shape(const Interactions& data, const Split& split, bool repeats, Trans
 }
 
 TransitionFit fit_weight(const Interactions& data, const Split& split, bool repeats, const Transitions& transitions,
-                         ScoreItems model, const Deal& deal) {
+                         ScoreItems model, const RankPartition& partition) {
   std::vector<FitQuestion> questions = fit_questions(data, split, repeats);
   const int64_t items = data.item_count(), all = std::ssize(questions),
                 users = std::min(all, users_for(items, kMostPairs));
   for (int64_t i = 0; i < users; i++) questions[to_size(i)] = questions[to_size(i * all / users)];
   const int64_t rows = std::clamp<int64_t>(kFitBytes / (static_cast<int64_t>(sizeof(float)) * items), 1, kMaxRows),
-                at_once = rows * deal.ranks();
+                at_once = rows * partition.ranks();
   std::vector<float> scores(to_size(rows * items));
   std::array<ScoreAt10, kWeights.size()> sums;
   for (int64_t begin = 0; begin < users; begin += at_once) {
     const auto batch = std::span(questions).subspan(to_size(begin), to_size(std::min(at_once, users - begin)));
-    for (const RanksByWeight& ranks : ranks_of(batch, transitions, model, deal, {scores.data(), rows, items}))
+    for (const RanksByWeight& ranks : ranks_of(batch, transitions, model, partition, {scores.data(), rows, items}))
       for (size_t i = 0; i < kWeights.size(); i++) add_rank(sums[i], ranks[i]);
   }
   for (ScoreAt10& sum : sums)

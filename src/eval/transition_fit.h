@@ -3,7 +3,7 @@
 
 #include "data/log/transitions.h"
 #include "eval/ranking.h"
-#include "ranks/deal.h"
+#include "ranks/rank_partition.h"
 
 namespace qkv {
 
@@ -31,6 +31,6 @@ void fit_shape(const Interactions& data, const Split& split, bool repeats, Trans
 // Chooses the weight of the best NDCG@10 on the validation from a grid that begins with 0, the smallest among equals.
 // The weight of `transitions` is 1. Users are dealt out to ranks, which all get the fit.
 TransitionFit fit_weight(const Interactions& data, const Split& split, bool repeats, const Transitions& transitions,
-                         ScoreItems model, const Deal& deal = {});
+                         ScoreItems model, const RankPartition& partition = {});
 
 }  // namespace qkv

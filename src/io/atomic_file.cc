@@ -13,7 +13,7 @@
 
 #include "core/fail.h"
 #include "core/system/file_descriptor.h"
-#include "core/system/in_use.h"
+#include "core/system/temp_file_lock.h"
 
 namespace qkv {
 namespace {
@@ -67,7 +67,7 @@ void remove_left(const std::string& partial) {
          partial);
   const FileDescriptor lock = open_partial(partial);
   if (!lock) fail_file(partial, "cannot be opened");
-  if (!mark_in_use(lock, partial)) fail("{}: is being written by another process", partial);
+  if (!lock_temp_file(lock, partial)) fail("{}: is being written by another process", partial);
   if (fs::remove_all(partial, error); error) fail("{}: cannot be removed: {}", partial, error.message());
 }
 
@@ -87,7 +87,7 @@ AtomicFile::AtomicFile(const std::string& path) : path_(path) {
   do {  // a process of another machine may have a file of this name
     temporary_ = fmt::format("{}{}{}-{}", path, kTemporarySuffix, ::getpid(), counter++);
     file_ = create(temporary_);
-  } while (file_ ? !mark_in_use(file_, temporary_) : errno == EEXIST);
+  } while (file_ ? !lock_temp_file(file_, temporary_) : errno == EEXIST);
   if (!file_) fail_file(path_, "cannot be written");
 }
 
@@ -151,7 +151,7 @@ void write_directory_atomic(const std::string& path, const std::function<void(co
   try {
     make_directory(files);
     const FileDescriptor lock = open_partial(partial);
-    if (!lock || !mark_in_use(lock, partial)) fail_file(partial, "cannot be written");
+    if (!lock || !lock_temp_file(lock, partial)) fail_file(partial, "cannot be written");
     write(files);
     fs::rename(files, path, error);
     if (error) fail("{}: cannot be created: {}", path, error.message());

@@ -160,13 +160,13 @@ Stack<Real>::Stack(ParameterList<Real>& list, const std::string& name, int64_t l
   if (config.attention.relative_buckets > 0)
     relative_.emplace(list, name + ".relative_bias", config, kind.causal != Causal::none);
   for (int64_t i = 0; i < layers; i++) {
-    list.share(config.shared_layers && i > 0);
+    list.tie_next(config.shared_layers && i > 0);
     const int64_t declared = config.shared_layers ? 0 : i;
     layers_.emplace_back(list, name + ".layers." + std::to_string(declared), i, config, kind, sites, rotary,
                          relative_ ? &*relative_ : nullptr);
     ends_.push_back(std::ssize(list.all()));
   }
-  list.share(false);
+  list.tie_next(false);
   if (config.norm.final) norm_.emplace(list, name + ".norm", config.d_model, config);
   end_ = std::ssize(list.all());
 }

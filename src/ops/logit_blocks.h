@@ -1,4 +1,4 @@
-// The driver of best_logits and next_tokens: computes the logits X Wᵀ + b block by block, reads each block while it is
+// The driver of top_k_logits and next_tokens: computes the logits X Wᵀ + b block by block, reads each block while it is
 // in the cache, and keeps the k best tokens of each row. Every thread keeps candidates of its own, which are merged at
 // the end, so the result does not depend on which thread read a block.
 #pragma once

@@ -5,13 +5,13 @@
 #include <cstdint>
 #include <span>
 
-#include "ops/best_logits.h"
+#include "ops/top_k_logits.h"
 
 namespace qkv {
 
 // Changes of the logits of each row before they are read.
 struct LogitChanges {
-  HiddenTokens hidden = {};  // as in best_logits: their logits become −∞, also after an addition
+  HiddenTokens hidden = {};  // as in top_k_logits: their logits become −∞, also after an addition
   // Numbers that are added to logits, by token in strictly increasing order; empty if no row has any.
   std::span<const std::span<const ScoredToken>> added = {};
 };
@@ -20,7 +20,7 @@ struct LogitChanges {
 struct LogitRanks {
   Matrix<const float> thresholds;  // [N, T]
   Matrix<int64_t> not_below;       // [N, T], assigned: number of logits y of the row for which y < threshold is false
-  BestLogits best;                 // [N, k], assigned as by best_logits
+  TopKLogits best;                 // [N, k], assigned as by top_k_logits
 };
 
 // X: [N, in]; W: [V, in]; b: [V] or null; k ≥ 1. Logits have the same bits as those of row_linear. NaN, as a logit or

@@ -22,7 +22,7 @@ struct NextTokens {
 
 float log_add_exp(float a, float b);  // returns log(e^a + e^b)
 
-// X: [N, in]; W: [V, in]; b: [V] or null; hidden: distinct tokens in increasing order; cap: of ops/logits/softcap.h, 0
+// X: [N, in]; W: [V, in]; b: [V] or null; hidden: distinct tokens in increasing order; cap: of ops/softcap.h, 0
 // for none.
 void next_tokens(Matrix<const float> X, Matrix<const float> W, const float* b, std::span<const int32_t> hidden,
                  const NextTokens& next, Arena& scratch, float cap = 0);

@@ -10,7 +10,7 @@
 
 namespace qkv {
 
-// With p = softmax(a_n), q = softmax(b_n) and the losses of ops/logits/cross_entropy.h:
+// With p = softmax(a_n), q = softmax(b_n) and the losses of ops/cross_entropy.h:
 //   loss_n = ½ (loss(a_n) + loss(b_n)) + α/4 (KL(p‖q) + KL(q‖p)),   nll_n = ½ (nll(a_n) + nll(b_n))
 //   KL(p‖q) = Σ_v p_v log(p_v / q_v)
 // a, b: [N, V], finite, are replaced by the gradients of Σ_n loss_n. targets: [N], each in [0, V); loss, nll: [N] are

@@ -21,15 +21,15 @@ namespace qkv {
 template <class Real>
 void rotary_table(const RotaryConfig& rates, Matrix<Real> table);
 
-enum class Turn { forward, back };  // backward of a rotation is the inverse rotation
+enum class Rotation { forward, back };  // backward of a rotation is the inverse rotation
 
 // Rotates the first `width` components of each head of x: [N, heads · head_width] in place and leaves the others
 // unchanged. For j = 0 … h − 1 with h = width / 2, and a the angle of row n's position:
 //   (x_j, x_{h+j}) ← (x_j cos a − x_{h+j} sin a, x_j sin a + x_{h+j} cos a)
-// Turn::back rotates by −a. table: [positions, width], width ≤ head_width. positions: [N]; the caller has checked that
-// they are inside the table.
+// Rotation::back rotates by −a. table: [positions, width], width ≤ head_width. positions: [N]; the caller has checked
+// that they are inside the table.
 template <class Real>
 void rotary(Matrix<Real> x, int64_t head_width, std::span<const int32_t> positions, Matrix<const Real> table,
-            Turn turn);
+            Rotation turn);
 
 }  // namespace qkv

@@ -5,13 +5,14 @@
 
 #include "core/fail.h"
 #include "core/system/start_thread.h"
-#include "ranks/courier.h"
+#include "ranks/communication_thread.h"
 
 namespace qkv {
 
 Communicator::Communicator(const qkv_transport& transport, int expected, const std::string& source,
                            const CommunicatorOptions& options)
-    : courier_(start_thread("ranks", [this, &transport, options] { Courier(transport, mailbox_, options).run(); })) {
+    : courier_(start_thread("ranks",
+                            [this, &transport, options] { CommunicationThread(transport, mailbox_, options).run(); })) {
   std::unique_lock lock(mailbox_.mutex);
   mailbox_.changed.wait(lock, [&] { return mailbox_.opened || mailbox_.closed; });
   rank_ = mailbox_.rank;

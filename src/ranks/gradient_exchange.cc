@@ -3,15 +3,15 @@
 #include <algorithm>
 
 #include "ranks/direct_gradients.h"
+#include "ranks/even_slice.h"
 #include "ranks/halving_gradients.h"
-#include "ranks/share.h"
 
 namespace qkv {
 
 std::vector<std::vector<TreeNode>> nodes_of_ranks(int64_t shards, int ranks) {
   std::vector<std::vector<TreeNode>> nodes;
   for (int rank = 0; rank < ranks; rank++) {
-    const Share own = share_of(shards, rank, ranks);
+    const EvenSlice own = even_slice(shards, rank, ranks);
     nodes.push_back(largest_nodes(shards, own.begin, own.end));
   }
   return nodes;

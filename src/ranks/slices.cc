@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/to_size.h"
-#include "ranks/share.h"
+#include "ranks/even_slice.h"
 
 namespace qkv {
 namespace {
@@ -13,7 +13,7 @@ constexpr int64_t kMostBlocks = 1 << 7;  // of a bucket: 8 MiB
 constexpr int64_t kLeastBlocks = 4;      // of a bucket, for each rank, so that messages are not small
 
 // Returns the parameters of blocks [begin, end) of a range.
-Slice of_blocks(int64_t range, int64_t size, Share blocks) {
+Slice of_blocks(int64_t range, int64_t size, EvenSlice blocks) {
   const int64_t first = blocks.begin * kSliceBlock, end = std::min(size, blocks.end * kSliceBlock);
   return {range, first, std::max<int64_t>(0, end - first)};
 }
@@ -27,7 +27,7 @@ std::vector<Slice> buckets_of(std::span<const int64_t> sizes, int64_t ranks) {
   std::vector<Slice> buckets;
   for (int64_t range = 0; range < std::ssize(sizes); range++) {
     const int64_t size = sizes[to_size(range)], blocks = slice_blocks(size), count = (blocks + most - 1) / most;
-    for (int64_t i = 0; i < count; i++) buckets.push_back(of_blocks(range, size, share_of(blocks, i, count)));
+    for (int64_t i = 0; i < count; i++) buckets.push_back(of_blocks(range, size, even_slice(blocks, i, count)));
   }
   return buckets;
 }
@@ -40,7 +40,7 @@ int64_t place_of(int64_t rank, int64_t ranks) {
 }
 
 Slice slice_at(const Slice& bucket, int64_t place, int64_t ranks) {
-  Slice own = of_blocks(bucket.range, bucket.size, share_of(slice_blocks(bucket.size), place, ranks));
+  Slice own = of_blocks(bucket.range, bucket.size, even_slice(slice_blocks(bucket.size), place, ranks));
   own.first += bucket.first;
   return own;
 }

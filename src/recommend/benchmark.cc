@@ -10,7 +10,7 @@
 #include "core/to_size.h"
 #include "io/runs/run.h"
 #include "io/weights/quantized_weights.h"
-#include "recommend/serving.h"
+#include "recommend/recommender_state.h"
 
 namespace qkv {
 namespace {
@@ -68,7 +68,7 @@ RecommendBenchmark benchmark_recommending(const RecommendBenchmarkOptions& optio
   result.items = run.log.data.item_count();
   result.d_model = run.model->config().d_model;
   const auto histories = histories_of(run.log.data, options.length);
-  const Serving serving(std::move(run));
+  const RecommenderState serving(std::move(run));
   result.load_ms = 1e3 * seconds_since(start);
 
   RecommendOptions request;

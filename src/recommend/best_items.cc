@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/to_size.h"
-#include "ops/best_logits.h"
+#include "ops/top_k_logits.h"
 
 namespace qkv {
 namespace {
@@ -29,7 +29,7 @@ float score_in(const Added& added, int32_t item) {
   return place != added.end() && place->item == item ? place->score : 0;
 }
 
-std::vector<ScoredToken> row_of(const BestLogits& best, int64_t n) {
+std::vector<ScoredToken> row_of(const TopKLogits& best, int64_t n) {
   std::vector<ScoredToken> items;
   for (int64_t i = 0; i < best.tokens.cols && best.tokens(n, i) >= 0; i++)
     items.push_back({best.logits(n, i), best.tokens(n, i)});
@@ -72,9 +72,9 @@ std::vector<ScoredToken> best_with(const ItemModel& model, Matrix<const float> h
 }
 
 // Returns the best of the allowed items. Gathers a few thousand of their rows of the output layer at a time.
-BestLogits best_of_allowed(const ItemModel& model, Matrix<const float> h, HiddenTokens hidden,
+TopKLogits best_of_allowed(const ItemModel& model, Matrix<const float> h, HiddenTokens hidden,
                            std::span<const Added> added, std::span<const int32_t> allowed, int64_t k, Context& c) {
-  const BestLogits best{c.arena.matrix<float>(h.rows, k), c.arena.matrix<int32_t>(h.rows, k)};
+  const TopKLogits best{c.arena.matrix<float>(h.rows, k), c.arena.matrix<int32_t>(h.rows, k)};
   const std::span<TokenHeap> heaps = c.arena.objects<TokenHeap>(to_size(h.rows));
   for (TokenHeap& heap : heaps) heap = {c.arena.take<ScoredToken>(k), 0, k};
   for (size_t begin = 0; begin < allowed.size(); begin += kChosenAtOnce) {
@@ -106,7 +106,7 @@ std::vector<std::vector<ScoredToken>> best_of(const ItemModel& model, Matrix<con
     for (size_t n = 0; n < added.size(); n++) unscored.push_back(hidden_or_added(hidden[n], added[n]));
     spans.assign(unscored.begin(), unscored.end());
   }
-  const BestLogits best = allowed ? best_of_allowed(model, h, hidden, added, *allowed, k, c)
+  const TopKLogits best = allowed ? best_of_allowed(model, h, hidden, added, *allowed, k, c)
                                   : model.model.output().best(h, spans.empty() ? hidden : spans, k, c);
   std::vector<std::vector<ScoredToken>> found;
   for (int64_t n = 0; n < h.rows; n++) {

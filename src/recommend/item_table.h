@@ -21,8 +21,8 @@ class ItemTable {
 
   ItemTable() = default;  // without columns
 
-  // Reads a table (data/table.h) whose first row has the names of the columns. item_column: the name of the column of
-  // items, or its number from 1; "" is the first. Rows of other items are skipped. If an item has several rows, the
+  // Reads a table (data/log/table.h) whose first row has the names of the columns. item_column: the name of the column
+  // of items, or its number from 1; "" is the first. Rows of other items are skipped. If an item has several rows, the
   // first counts. Throws Error with file and line if the table is invalid, and if it has none of the items.
   ItemTable(const std::string& path, const std::string& item_column, const NameTable& items);
 

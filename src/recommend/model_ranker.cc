@@ -75,7 +75,7 @@ std::vector<int64_t> in_catalogue(const RankingQuery& query, std::span<const flo
   return others;
 }
 
-std::vector<ScoredToken> list_of(const BestLogits& best, int64_t n) {
+std::vector<ScoredToken> list_of(const TopKLogits& best, int64_t n) {
   std::vector<ScoredToken> items;
   for (int64_t i = 0; i < best.tokens.cols && best.tokens(n, i) >= 0; i++)
     items.push_back({best.logits(n, i), best.tokens(n, i)});
@@ -106,7 +106,7 @@ void ModelRanker::rank(std::span<const RankingQuery> queries, std::span<RankingA
   const auto N = std::ssize(queries), T = static_cast<int64_t>(most);
   const Matrix<float> thresholds = c.arena.matrix<float>(N, T);
   const Matrix<int64_t> counts = c.arena.matrix<int64_t>(N, T);
-  const BestLogits best{c.arena.matrix<float>(N, kListed), c.arena.matrix<int32_t>(N, kListed)};
+  const TopKLogits best{c.arena.matrix<float>(N, kListed), c.arena.matrix<int32_t>(N, kListed)};
   std::vector<std::span<const int32_t>> hidden(queries.size());
   std::vector<std::span<const ScoredToken>> added_of(added.begin(), added.end());
   for (size_t n = 0; n < queries.size(); n++) {

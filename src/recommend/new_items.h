@@ -8,7 +8,7 @@
 namespace qkv {
 
 // Adds the items of a table that the run lacks, in the order of the table, with the vectors of their features:
-//   E[v] = Σ_f G[f] / √n over the n features f that the model knows (train/feature_sums.h)
+//   E[v] = Σ_f G[f] / √n over the n features f that the model knows (train/optimizer/feature_sums.h)
 // The table has the columns of the features that the run was trained with. Items without a known feature are skipped.
 // Returns a line that reports the counts. Throws Error, naming the file, if the table is invalid, and if the run has no
 // features, 8-bit weights or an output layer of its own.

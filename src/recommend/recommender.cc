@@ -9,7 +9,7 @@
 #include "data/log/split.h"
 #include "io/runs/run.h"
 #include "recommend/new_items.h"
-#include "recommend/serving.h"
+#include "recommend/recommender_state.h"
 
 namespace qkv {
 namespace {
@@ -37,7 +37,7 @@ History history_of(const Catalogue& catalogue, std::string_view user) {
 
 struct Recommender::State {
   std::vector<std::string> messages;
-  Serving serving;
+  RecommenderState serving;
 
   State(const std::string& directory, const RecommenderTables& tables)
       : serving(load(directory, tables, messages), tables) {}

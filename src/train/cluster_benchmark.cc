@@ -6,7 +6,7 @@
 #include "core/to_size.h"
 #include "model/transformer.h"
 #include "qkv/benchmark.h"
-#include "ranks/exchange.h"
+#include "ranks/collectives.h"
 #include "ranks/step_model.h"
 #include "train/loop/ranks.h"
 

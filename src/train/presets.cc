@@ -19,7 +19,7 @@ void make_modern(ModelConfig& m) {
   m.ffn_bias = m.attention.input_bias = m.attention.output_bias = false;
 }
 
-// Sets the values that hold before a recommender is fitted to its log (train/fit_to_log.h).
+// Sets the values that hold before a recommender is fitted to its log (train/auto_preset.h).
 void make_fitting(RecommendationRecipe& r) {
   r.fit = true;
   r.training.schedule = Schedule::constant;

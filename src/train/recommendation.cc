@@ -16,7 +16,7 @@
 #include "io/atomic_file.h"
 #include "io/runs/run.h"
 #include "text/pieces/vocabulary.h"
-#include "train/fit_to_log.h"
+#include "train/auto_preset.h"
 #include "train/initial_run.h"
 #include "train/loop/session.h"
 #include "train/optimizer/feature_sums.h"

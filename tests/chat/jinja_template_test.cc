@@ -1,4 +1,4 @@
-// chat/jinja_template.h against jinja2 (tests/golden/chat/make.py), its limits, and the origin of what it writes.
+// chat/jinja/jinja_template.h against jinja2 (tests/golden/chat/make.py), its limits, and the origin of what it writes.
 #include "chat/jinja/jinja_template.h"
 
 #include <gtest/gtest.h>

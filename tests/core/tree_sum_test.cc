@@ -9,7 +9,7 @@
 
 #include "core/random.h"
 #include "core/system/threads.h"
-#include "ranks/share.h"
+#include "ranks/even_slice.h"
 #include "tests/support/kernels.h"
 
 namespace qkv {
@@ -123,7 +123,7 @@ TEST(TreeSum, OfTheSharesOfRanksHasFewNodesAndTheBytesOfTheDefinition) {
     for (int64_t ranks = 1; ranks <= n; ranks++) {
       std::vector<int64_t> cuts = {0};
       for (int64_t rank = 0; rank < ranks; rank++) {
-        const Share share = share_of(n, rank, ranks);
+        const EvenSlice share = even_slice(n, rank, ranks);
         ASSERT_EQ(share.begin, cuts.back());
         cuts.push_back(share.end);
         most = std::max(most, largest_nodes(n, share.begin, share.end).size());

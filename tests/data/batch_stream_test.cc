@@ -227,15 +227,15 @@ TEST(BatchStream, ReportsATextThatShrinks) {
 
 // Moves through the batches of three epochs in steps of `step` batches, of which this rank uses every one that it owns.
 // Returns whether positions and batches are those of one process.
-bool same_as_alone(const Text& text, const StreamOptions& o, const Deal& deal, int64_t step) {
+bool same_as_alone(const Text& text, const StreamOptions& o, const RankPartition& partition, int64_t step) {
   BatchStream alone = text.stream(o), dealt = text.stream(o);
-  dealt.deal_out(deal);
+  dealt.partition(partition);
   bool same = alone.seek({}) && dealt.seek({});
   for (int64_t i = 0; alone.position().epoch < 3; i++) {
     if (i % step == 0) dealt.look_ahead(step);
     Batch expected, batch;
     alone.next(expected);
-    if (deal.owns(i)) {
+    if (partition.owns(i)) {
       dealt.next(batch);
       same &= batch.source.ids == expected.source.ids && batch.labels == expected.labels;
     } else {
@@ -251,7 +251,8 @@ TEST(BatchStream, OfSeveralRanksIsThatOfOne) {
   const auto compare = [&](Communicator& communicator) {
     bool same = true;
     for (const int64_t window : {1, 2, 5, 1000})
-      for (const int64_t step : {1, 3, 8, 50}) same &= same_as_alone(text, options(window), Deal(communicator), step);
+      for (const int64_t step : {1, 3, 8, 50})
+        same &= same_as_alone(text, options(window), RankPartition(communicator), step);
     communicator.leave();
     return same;
   };
@@ -259,12 +260,12 @@ TEST(BatchStream, OfSeveralRanksIsThatOfOne) {
 }
 
 // Returns the text with an x for each character of the source in every chunk that another rank reads.
-std::string hide_other_chunks(std::string text, const Deal& deal) {
+std::string hide_other_chunks(std::string text, const RankPartition& partition) {
   int64_t line = 0;
   bool is_source = true;
   for (char& c : text) {
     if (c == '\t') is_source = false;
-    if (is_source && !deal.owns(line / kChunk)) c = 'x';
+    if (is_source && !partition.owns(line / kChunk)) c = 'x';
     if (c == '\n') line++, is_source = true;
   }
   return text;
@@ -273,11 +274,11 @@ std::string hide_other_chunks(std::string text, const Deal& deal) {
 TEST(BatchStream, ARankReadsOnlyTheChunksThatItOwns) {
   const std::string whole = numbered(100);
   const auto read_hidden = [&](Communicator& communicator) {
-    const Deal deal(communicator);
+    const RankPartition partition(communicator);
     const Text expected(whole), text(whole);
     BatchStream alone = expected.stream(options(1000)), dealt = text.stream(options(1000));
-    std::ofstream(text.file.path(), std::ios::trunc) << hide_other_chunks(whole, deal);
-    dealt.deal_out(deal);
+    std::ofstream(text.file.path(), std::ios::trunc) << hide_other_chunks(whole, partition);
+    dealt.partition(partition);
     const bool found = alone.seek({}) && dealt.seek({});
     communicator.leave();
     return found && epoch_of(dealt) == epoch_of(alone);

@@ -2,8 +2,9 @@
 
 #include <gtest/gtest.h>
 
-#include "documents/put_back.h"
+#include "documents/restore_markup.h"
 #include "documents/subtitles.h"
+#include "qkv/error.h"
 #include "tests/documents/translations.h"
 
 namespace qkv {
@@ -49,7 +50,8 @@ TEST(TextLines, LinesAreTranslatedApartAndEmptyOnesAndLineEndsStay) {
   EXPECT_EQ(bracketed(TextFormat::lines, ""), "");
   EXPECT_EQ(bracketed(TextFormat::lines, "a <b> & c"), "[a <b> & c]");
   const SplitText document = split_text(TextFormat::lines, "a <b>\n");
-  EXPECT_EQ(put_back(document, document.parts[0], translation({"▁a", "▁<b>"}, {"▁x", "▁<b>", "&"}, {})), "x <b>&");
+  EXPECT_EQ(restore_markup(document, document.parts[0], translation({"▁a", "▁<b>"}, {"▁x", "▁<b>", "&"}, {})),
+            "x <b>&");
 }
 
 TEST(Subtitles, NumbersTimesTagsAndLineEndsStay) {
@@ -75,13 +77,14 @@ TEST(Subtitles, TranslationsHaveTheLinesOfTheSource) {
   const SplitText document = split_subtitles(
       "0:00:01 --> 0:00:02\r\nTwo <i>dogs</i>\r\nrun home.\r\n\r\n0:00:03 --> 0:00:04\r\n<i>Yes,</i>\r\n<i>no</i>\r\n");
   ASSERT_EQ(document.parts.size(), 2u);
-  EXPECT_EQ(put_back(document, document.parts[0],
-                     translation({"▁Two", "▁dogs", "▁run", "▁home", "."},
-                                 {"▁Zwei", "▁Hunde", "▁laufen", "▁nach", "▁Hause", "."}, {0, 1, 2, 3, 3, 4})),
+  EXPECT_EQ(restore_markup(document, document.parts[0],
+                           translation({"▁Two", "▁dogs", "▁run", "▁home", "."},
+                                       {"▁Zwei", "▁Hunde", "▁laufen", "▁nach", "▁Hause", "."}, {0, 1, 2, 3, 3, 4})),
             "Zwei <i>Hunde</i> laufen\r\nnach Hause.");
-  EXPECT_EQ(put_back(document, document.parts[1], translation({"▁Yes", ",", "▁no"}, {"▁Ja", ",", "▁nein"}, {0, 1, 2})),
-            "<i>Ja,</i>\r\n<i>nein</i>");
-  EXPECT_EQ(put_back(document, document.parts[1], translation({"▁Yes", ",", "▁no"}, {"▁Yes", ",", "▁no"}, {})),
+  EXPECT_EQ(
+      restore_markup(document, document.parts[1], translation({"▁Yes", ",", "▁no"}, {"▁Ja", ",", "▁nein"}, {0, 1, 2})),
+      "<i>Ja,</i>\r\n<i>nein</i>");
+  EXPECT_EQ(restore_markup(document, document.parts[1], translation({"▁Yes", ",", "▁no"}, {"▁Yes", ",", "▁no"}, {})),
             "<i>Yes,</i>\r\n<i>no</i>");
 }
 

@@ -121,13 +121,13 @@ TEST(TransitionFit, DoesNotDependOnTheThreads) {
 
 TEST(TransitionFit, DoesNotDependOnTheRanks) {
   const Interactions log = walks(0.3);
-  const auto fit = [&](const Deal& deal) {
+  const auto fit = [&](const RankPartition& partition) {
     const Transitions transitions = count_transitions(log, {}, HeldOut::validation, {.weight = 1});
-    const TransitionFit found = fit_weight(log, {}, false, transitions, arbitrary, deal);
+    const TransitionFit found = fit_weight(log, {}, false, transitions, arbitrary, partition);
     return std::tuple(found.weight, found.with.ndcg, found.with.mrr, found.without.ndcg, found.without.hr);
   };
   const auto compare = [&](Communicator& communicator) {
-    const bool same = fit(Deal(communicator)) == fit({});
+    const bool same = fit(RankPartition(communicator)) == fit({});
     communicator.leave();
     return same;
   };

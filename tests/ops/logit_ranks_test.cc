@@ -1,4 +1,4 @@
-// The counts of logit_ranks equal those of all logits, and its best tokens those of best_logits.
+// The counts of logit_ranks equal those of all logits, and its best tokens those of top_k_logits.
 #include "ops/logit_ranks.h"
 
 #include "core/to_size.h"

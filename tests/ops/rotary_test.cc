@@ -34,7 +34,7 @@ TEST(Rotary, KernelIsAsAccurateAsTheReference) {
     for (const int64_t N : {0, 1, 300})
       for (const auto& [width, head_width] :
            {std::pair{2, 2}, {10, 10}, {32, 32}, {50, 50}, {128, 128}, {2, 5}, {10, 33}, {32, 80}, {50, 51}})
-        for (const Turn turn : {Turn::forward, Turn::back}) {
+        for (const Rotation turn : {Rotation::forward, Rotation::back}) {
           const std::vector<int32_t> positions = positions_of(N);
           const auto plain = [&]<class Real>(Real) {
             Padded<Real> x({N, 3 * head_width}, 1);
@@ -96,7 +96,7 @@ TEST(Rotary, OnlySlowPairsAreScaled) {
 TEST(Rotary, RotatesPairsByTheAngleOfTheirPosition) {
   std::vector<double> table = table_of<double>(4), x = {1, 2, 3, 4};
   rotary<double>(Matrix<double>(x.data(), 1, 4), 4, std::vector<int32_t>{7},
-                 Matrix<double>(table.data(), kPositions, 4), Turn::forward);
+                 Matrix<double>(table.data(), kPositions, 4), Rotation::forward);
   const double fast = 7, slow = 7 / 100.0;  // 10000^(−2/4)
   EXPECT_NEAR(x[0], std::cos(fast) - 3 * std::sin(fast), 1e-14);
   EXPECT_NEAR(x[2], std::sin(fast) + 3 * std::cos(fast), 1e-14);
@@ -107,7 +107,7 @@ TEST(Rotary, RotatesPairsByTheAngleOfTheirPosition) {
 TEST(Rotary, LeavesTheRestOfEachHeadUnchanged) {
   std::vector<double> table = table_of<double>(2), x = {1, 2, 3, 4, 5, 6};
   rotary<double>(Matrix<double>(x.data(), 1, 6), 3, std::vector<int32_t>{1},
-                 Matrix<double>(table.data(), kPositions, 2), Turn::forward);
+                 Matrix<double>(table.data(), kPositions, 2), Rotation::forward);
   EXPECT_NEAR(x[0], std::cos(1) - 2 * std::sin(1), 1e-15);
   EXPECT_NEAR(x[4], 4 * std::sin(1) + 5 * std::cos(1), 1e-15);
   EXPECT_EQ(x[2], 3);
@@ -118,7 +118,7 @@ TEST(Rotary, BackwardInvertsForward) {
   std::vector<double> table = table_of<double>(6);
   const std::vector<double> before = testing::normal<double>(5 * 12, 1);
   std::vector<double> x = before;
-  for (const Turn turn : {Turn::forward, Turn::back})
+  for (const Rotation turn : {Rotation::forward, Rotation::back})
     rotary<double>(Matrix<double>(x.data(), 5, 12), 6, positions_of(5), Matrix<double>(table.data(), kPositions, 6),
                    turn);
   EXPECT_LE(testing::max_error(x, before), 1e-14);

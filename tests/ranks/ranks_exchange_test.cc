@@ -5,8 +5,8 @@
 #include <array>
 
 #include "core/random.h"
+#include "ranks/collectives.h"
 #include "ranks/doubling_weights.h"
-#include "ranks/exchange.h"
 #include "ranks/halving_gradients.h"
 #include "tests/support/forked_ranks.h"
 

@@ -68,7 +68,7 @@ TEST(ModelQueue, AFewRequestsToAnIdleModelDoNotRefuseManyAtOnce) {
     place.start();
     place.finish();
   }
-  std::vector<ModelQueue::Place> places;
+  std::vector<ModelQueue::QueueTicket> places;
   for (int i = 0; i < 256; i++) places.push_back(queue.enter("client", 1, 200, std::chrono::milliseconds(100)));
   EXPECT_EQ(queue.waiting(), 256);
   EXPECT_EQ(code_of(queue, 1, 1), "queue_full");
@@ -106,7 +106,7 @@ TEST(ModelQueue, AClientThatHasAllOfItsOwnKeepsNobodyFromWaiting) {
   Metrics metrics({"/"}, {{"lm", ""}}, 0);
   ClientCounts clients(0);
   ModelQueue queue("lm", {4, 1000}, clients, metrics.model(0));
-  std::vector<ModelQueue::Place> places;
+  std::vector<ModelQueue::QueueTicket> places;
   const auto enter = [&](const std::string& client, int64_t texts, int64_t cost) {
     places.push_back(queue.enter(client, texts, cost, std::chrono::seconds(60)));
   };
@@ -126,7 +126,7 @@ TEST(ModelQueue, AnotherClientsTextsDoNotMakeAWaitTooLong) {
   Metrics metrics({"/"}, {{"lm", ""}}, 0);
   ClientCounts clients(0);
   ModelQueue queue("lm", {256, 65536}, clients, metrics.model(0));
-  std::vector<ModelQueue::Place> places;
+  std::vector<ModelQueue::QueueTicket> places;
   for (int i = 0; i < 200; i++) places.push_back(queue.enter("many", 1, 100, std::chrono::seconds(60)));
   for (int i = 0; i < 3; i++) {  // 100 tokens in more than half a second, while others wait
     places[to_size(i)].start();

@@ -1,4 +1,4 @@
-// Writes GGUF files (import/gguf_file.h), valid or not.
+// Writes GGUF files (convert/formats/gguf_file.h), valid or not.
 #pragma once
 
 #include <cstring>

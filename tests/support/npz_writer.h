@@ -1,4 +1,4 @@
-// Writes .npz archives (import/npz.h), valid or not.
+// Writes .npz archives (convert/formats/npz.h), valid or not.
 #pragma once
 
 #include <cstring>

@@ -19,7 +19,7 @@ namespace qkv {
 // Returns whether the path is a file, or a link to one.
 bool is_file(const std::string& path);
 
-// The part of the cache that belongs to one repository. File names must be safe paths (hub/name.h).
+// The part of the cache that belongs to one repository. File names must be safe paths (convert/hub/name.h).
 class HubCache {
  public:
   HubCache(std::string cache, const std::string& repository);

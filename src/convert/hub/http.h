@@ -1,4 +1,4 @@
-// Single HTTP requests, by libcurl. Redirects are not followed and nothing is retried here (hub/client.h does).
+// Single HTTP requests, by libcurl. Redirects are not followed and nothing is retried here (convert/hub/client.h does).
 #pragma once
 
 #include <cstdint>

@@ -9,7 +9,7 @@ namespace qkv {
 
 struct HubRepository {
   std::string commit;
-  std::vector<std::string> files;  // sorted, each a safe path (hub/name.h)
+  std::vector<std::string> files;  // sorted, each a safe path (convert/hub/name.h)
 };
 
 // Throws Error, beginning with `where`, if the text is not JSON with a commit in `sha` and files in `siblings`, or if

@@ -26,7 +26,7 @@ struct ItemFeatures {
   }
 };
 
-// Reads the features of `items` from a table (data/table.h). `columns` are the item column followed by the feature
+// Reads the features of `items` from a table (data/log/table.h). `columns` are the item column followed by the feature
 // columns, as names from the first line or numbers from 1; a feature column may end in ":words". If `columns` is empty,
 // the first column is the item and all others are features. A value is one category, several separated by "|", or with
 // ":words" the words of a text (its letters and digits in lower case). Features that fewer than two of the items have

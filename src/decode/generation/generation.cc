@@ -58,7 +58,7 @@ CompletePrompt::CompletePrompt(const TextEnds& ends, std::vector<int32_t> tokens
 }
 
 // A text that is being generated.
-struct Generating::Growing {
+struct GenerationScheduler::Growing {
   GenerationRequest request;
   SearchOptions search;
   int64_t rows;               // reserved
@@ -97,31 +97,31 @@ int64_t rows_needed(const ModelConfig& model, const TextEnds& ends, const Genera
   return std::min(std::ssize(seen_part(text, model.max_length)) + request.options->max_tokens, model.max_length);
 }
 
-Generating::Generating(TextCache& cache, const TextEnds& ends, const GenerationLimits& limits)
+GenerationScheduler::GenerationScheduler(TextCache& cache, const TextEnds& ends, const GenerationLimits& limits)
     : cache_(cache), ends_(ends), limits_(limits), longest_(cache.model().config().max_length) {}
-Generating::~Generating() = default;
+GenerationScheduler::~GenerationScheduler() = default;
 
-void Generating::add(GenerationRequest request) {
+void GenerationScheduler::add(GenerationRequest request) {
   const int64_t rows = rows_needed(cache_.model().config(), ends_, request);
   const int64_t cost = std::ssize(request.prompt) + request.options->max_tokens;
   const int64_t turn = turns_.next(request.client, cost);
   insert_by_turn(waiting_, Waiting{std::move(request), rows, turn});
 }
 
-void Generating::remove(uint64_t key) {
+void GenerationScheduler::remove(uint64_t key) {
   waiting_.remove_if([&](const Waiting& waiting) { return waiting.request.key == key; });
   const auto growing = std::ranges::find_if(growing_, [&](const Growing& g) { return g.request.key == key; });
   if (growing != growing_.end()) close(growing);
 }
 
-void Generating::pause(uint64_t key, bool paused) {
+void GenerationScheduler::pause(uint64_t key, bool paused) {
   for (Waiting& waiting : waiting_)
     if (waiting.request.key == key) waiting.paused = paused;
   for (Growing& growing : growing_)
     if (growing.request.key == key) growing.seen->paused = paused;
 }
 
-bool Generating::step(Arena& arena, const Done& done, const Start& on_start) {
+bool GenerationScheduler::step(Arena& arena, const Done& done, const Start& on_start) {
   bool any = start(done, on_start);
   if (std::ranges::all_of(growing_, [](const Growing& g) { return g.seen->paused; })) return any;
   for (const Place growing : read(arena)) {
@@ -136,7 +136,7 @@ bool Generating::step(Arena& arena, const Done& done, const Start& on_start) {
 }
 
 // Starts texts. Returns whether there was one.
-bool Generating::start(const Done& done, const Start& on_start) {
+bool GenerationScheduler::start(const Done& done, const Start& on_start) {
   bool any = false;
   std::vector<Waiting*> passed;  // those without room
   for (auto text = waiting_.begin(); text != waiting_.end() && std::ssize(growing_) < limits_.texts;) {
@@ -164,7 +164,7 @@ bool Generating::start(const Done& done, const Start& on_start) {
   return any;
 }
 
-void Generating::begin(GenerationRequest&& request, int64_t rows, const Start& on_start) {
+void GenerationScheduler::begin(GenerationRequest&& request, int64_t rows, const Start& on_start) {
   std::vector<int32_t> text = ends_.beginning(request.prompt, request.is_complete);
   TextCache::Text& seen = cache_.open(seen_part(text, longest_), request.salt);
   const uint64_t key = request.key;
@@ -178,7 +178,7 @@ void Generating::begin(GenerationRequest&& request, int64_t rows, const Start& o
 }
 
 // Reads the next tokens, and chooses a token for each text that has been read completely.
-std::vector<Generating::Place> Generating::read(Arena& arena) {
+std::vector<GenerationScheduler::Place> GenerationScheduler::read(Arena& arena) {
   const Arena::Scope scope(arena);
   Context context{.arena = arena, .inference = true};
   std::vector<TextCache::Text*> ready;
@@ -198,7 +198,7 @@ std::vector<Generating::Place> Generating::read(Arena& arena) {
   return places;
 }
 
-void Generating::choose(Growing& growing, std::span<float> log_p) const {
+void GenerationScheduler::choose(Growing& growing, std::span<float> log_p) const {
   GeneratedIds& result = growing.result;
   const GenerationOptions& options = *growing.request.options;
   if (std::isnan(log_p.front())) fail("the model's output is not finite");
@@ -211,7 +211,7 @@ void Generating::choose(Growing& growing, std::span<float> log_p) const {
 }
 
 // Appends the chosen token. Returns why the text ends there, if it does.
-std::optional<End> Generating::accept(Growing& growing) {
+std::optional<End> GenerationScheduler::accept(Growing& growing) {
   GeneratedIds& result = growing.result;
   const GenerationOptions& options = *growing.request.options;
   if (growing.next < 0) return End::length;
@@ -233,7 +233,7 @@ std::optional<End> Generating::accept(Growing& growing) {
   return {};
 }
 
-void Generating::close(Place growing) {
+void GenerationScheduler::close(Place growing) {
   cache_.close(*growing->seen);
   rows_ -= growing->rows;
   client_texts_.give_back(growing->request.client, 1);
@@ -244,14 +244,14 @@ void Generating::close(Place growing) {
 void generate_ids(TextCache& cache, const Prompts& prompts, const TextEnds& ends, const GenerationOptions& options,
                   Arena& arena, const std::function<void(size_t, GeneratedIds&&)>& done, bool is_complete) {
   check(cache.model().config(), ends, options);
-  Generating generating(cache, ends, {.texts = options.batch});
+  GenerationScheduler generating(cache, ends, {.texts = options.batch});
   for (const auto& prompt : prompts) {
     GenerationRequest request{static_cast<uint64_t>(&prompt - prompts.data()), prompt, &options};
     request.is_complete = is_complete;
     check(cache.model().config(), ends, request);
     generating.add(std::move(request));
   }
-  const auto accept = [&](Generating::Result&& result) {
+  const auto accept = [&](GenerationScheduler::Result&& result) {
     if (result.error) std::rethrow_exception(result.error);
     done(result.key, std::move(result.text));
   };

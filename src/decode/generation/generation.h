@@ -78,7 +78,7 @@ struct GenerationLimits {
 };
 
 // Generation of texts token by token. Texts come and go between steps; the result of one does not depend on the others.
-class Generating {
+class GenerationScheduler {
  public:
   struct Result {
     uint64_t key = 0;
@@ -90,8 +90,8 @@ class Generating {
 
   // The cache and `ends` must outlive the object. If `ends` has a start token, it is put before each prompt that is not
   // complete.
-  Generating(TextCache& cache, const TextEnds& ends, const GenerationLimits& limits);
-  ~Generating();
+  GenerationScheduler(TextCache& cache, const TextEnds& ends, const GenerationLimits& limits);
+  ~GenerationScheduler();
 
   // Adds a text that check accepts.
   void add(GenerationRequest request);

@@ -34,7 +34,7 @@ struct GenerationLoop::State {
   // The generation of the texts that run and wait, and the keys and values.
   struct Engine {
     TextCache cache;
-    Generating generating;
+    GenerationScheduler generating;
 
     explicit Engine(const State& s)
         : cache(*s.generator.run.model, s.limits.cache_bytes),
@@ -62,7 +62,7 @@ struct GenerationLoop::State {
   }
 
   // Makes the engine again after a step that failed.
-  Generating& generating() { return (engine ? *engine : engine.emplace(*this)).generating; }
+  GenerationScheduler& generating() { return (engine ? *engine : engine.emplace(*this)).generating; }
 
   void add(std::unique_ptr<Text> text) {
     Text& t = *text;
@@ -117,8 +117,8 @@ struct GenerationLoop::State {
   bool step() {
     bool any = inbox.apply([&](std::unique_ptr<Text> text) { add(std::move(text)); }, [&](uint64_t id) { cancel(id); },
                            [&](uint64_t id, bool paused) { generating().pause(id, paused); });
-    std::vector<Generating::Result> results;
-    const auto done = [&](Generating::Result&& result) { results.push_back(std::move(result)); };
+    std::vector<GenerationScheduler::Result> results;
+    const auto done = [&](GenerationScheduler::Result&& result) { results.push_back(std::move(result)); };
     const auto on_start = [&](uint64_t id, int64_t cached) {
       const Text& text = *texts.find(id)->second;
       if (text.events.on_start) text.events.on_start(cached);
@@ -130,7 +130,7 @@ struct GenerationLoop::State {
       error = std::current_exception();
       any = true;
     }
-    for (Generating::Result& result : results) finish(result.key, result.text.end, result.error);
+    for (GenerationScheduler::Result& result : results) finish(result.key, result.text.end, result.error);
     if (error) fail_all(error);
     return any;
   }

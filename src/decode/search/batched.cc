@@ -32,11 +32,11 @@ std::vector<std::vector<Decoded>> decode_all(const Ensemble& models, const std::
     requests.push_back({requests.size(), input, &options, alternatives});
     rows = rows + decoding_need(models, requests.back()).total;
   }
-  Decoding decoding(models, rows, {}, arena, arena);
+  SearchScheduler decoding(models, rows, {}, arena, arena);
   for (const DecodingRequest& request : requests) decoding.add(request);
   std::vector<std::vector<Decoded>> found(inputs.size());
-  for (std::vector<Decoding::Result> results; decoding.step(results); results.clear())
-    for (Decoding::Result& result : results) {
+  for (std::vector<SearchScheduler::Result> results; decoding.step(results); results.clear())
+    for (SearchScheduler::Result& result : results) {
       if (result.error) std::rethrow_exception(result.error);
       found[result.key] = std::move(result.found);
     }

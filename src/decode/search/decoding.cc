@@ -70,7 +70,7 @@ DecodingNeed decoding_need(const Ensemble& models, const DecodingRequest& reques
 }
 
 // A request in progress.
-struct Decoding::Job {
+struct SearchScheduler::Job {
   DecodingRequest request;
   SearchOptions first, rest;  // of alternatives
   bool completing = false;    // alternatives are in their second search
@@ -79,16 +79,17 @@ struct Decoding::Job {
   bool paused = false;
 };
 
-Decoding::Decoding(const Ensemble& models, const CacheRows& rows, const DecodingLimits& limits, Arena& memory,
-                   Arena& scratch)
+SearchScheduler::SearchScheduler(const Ensemble& models, const CacheRows& rows, const DecodingLimits& limits,
+                                 Arena& memory, Arena& scratch)
     : models_(models), limits_(limits), scratch_(scratch), search_(models, rows, memory, scratch) {}
-Decoding::~Decoding() = default;
+SearchScheduler::~SearchScheduler() = default;
 
-Decoding::Part Decoding::part_of(Job& job, const SearchInput& input, const SearchOptions& options, size_t place) {
+SearchScheduler::Part SearchScheduler::part_of(Job& job, const SearchInput& input, const SearchOptions& options,
+                                               size_t place) {
   return {tasks_++, &job, input, &options, place, rows_needed(models_, input, options)};
 }
 
-void Decoding::add(const DecodingRequest& request) {
+void SearchScheduler::add(const DecodingRequest& request) {
   Job& job = *(jobs_[request.key] = std::make_unique<Job>(Job{request, {}, {}}));
   if (request.alternatives) {
     job.first = first_options(request);
@@ -100,7 +101,7 @@ void Decoding::add(const DecodingRequest& request) {
   insert_by_turn(waiting_, std::move(part));
 }
 
-void Decoding::release(const Part& part) {
+void SearchScheduler::release(const Part& part) {
   const std::string& client = part.job->request.client;
   client_rows_.give_back(client, live_hypotheses(*part.options));
   client_bytes_.give_back(client, cache_bytes(models_, part.need));
@@ -108,13 +109,13 @@ void Decoding::release(const Part& part) {
   reserved_ = reserved_ + part.need * -1;
 }
 
-bool Decoding::leaves_room(const Part& part) const {
+bool SearchScheduler::leaves_room(const Part& part) const {
   const std::string& client = part.job->request.client;
   return client_rows_.leaves_enough(client, live_hypotheses(*part.options), limits_.rows) &&
          client_bytes_.leaves_enough(client, cache_bytes(models_, part.need), limits_.bytes);
 }
 
-void Decoding::remove(uint64_t key) {
+void SearchScheduler::remove(uint64_t key) {
   const auto job = jobs_.find(key);
   if (job == jobs_.end()) return;
   waiting_.remove_if([&](const Part& part) { return part.job == job->second.get(); });
@@ -130,7 +131,7 @@ void Decoding::remove(uint64_t key) {
   jobs_.erase(job);
 }
 
-void Decoding::pause(uint64_t key, bool paused) {
+void SearchScheduler::pause(uint64_t key, bool paused) {
   const auto job = jobs_.find(key);
   if (job == jobs_.end()) return;
   job->second->paused = paused;
@@ -138,14 +139,14 @@ void Decoding::pause(uint64_t key, bool paused) {
     if (part.job == job->second.get()) search_.pause(task, paused);
 }
 
-bool Decoding::fits(const Part& part, int64_t encoded) const {
+bool SearchScheduler::fits(const Part& part, int64_t encoded) const {
   return live_hypotheses(*part.options) <= limits_.rows - rows_ &&
          cache_bytes(models_, reserved_ + part.need) <= limits_.bytes &&
          search_.has_room(encoded + part.need.cross);  // one range for all sources of this step is sufficient
 }
 
 // Returns whether a request has started or failed.
-bool Decoding::start(std::vector<Result>& results, const Start& on_start) {
+bool SearchScheduler::start(std::vector<Result>& results, const Start& on_start) {
   const int64_t most = limits_.in_pieces ? kEncodedTokens * threads() : std::numeric_limits<int64_t>::max();
   int64_t encoded = 0;
   std::vector<SearchTask> tasks;
@@ -191,7 +192,7 @@ bool Decoding::start(std::vector<Result>& results, const Start& on_start) {
   return !tasks.empty() || !failed.empty();
 }
 
-bool Decoding::step(std::vector<Result>& results, const Start& on_start) {
+bool SearchScheduler::step(std::vector<Result>& results, const Start& on_start) {
   bool any = start(results, on_start);
   if (search_.can_step()) {
     any = true;
@@ -200,7 +201,7 @@ bool Decoding::step(std::vector<Result>& results, const Start& on_start) {
   return any;
 }
 
-void Decoding::settle(Search::Result&& result, std::vector<Result>& results) {
+void SearchScheduler::settle(Search::Result&& result, std::vector<Result>& results) {
   const auto place = running_.find(result.key);
   const Part part = place->second;
   running_.erase(place);
@@ -222,7 +223,7 @@ void Decoding::settle(Search::Result&& result, std::vector<Result>& results) {
   jobs_.erase(results.back().key);
 }
 
-void Decoding::begin_alternatives(Job& job) {
+void SearchScheduler::begin_alternatives(Job& job) {
   job.completing = true;
   const auto before = waiting_.begin();
   for (size_t i = 0; i < job.found.size(); i++) {
@@ -236,7 +237,7 @@ void Decoding::begin_alternatives(Job& job) {
 }
 
 // Adds the coverage penalty, and keeps the best hypotheses.
-void Decoding::rank(const Part& part, std::vector<Decoded>& found) {
+void SearchScheduler::rank(const Part& part, std::vector<Decoded>& found) {
   const SearchOptions& options = *part.options;
   if (options.coverage_penalty > 0) add_coverage(models_, part.input, found, options, scratch_);
   std::ranges::stable_sort(found, std::greater<>(), &Decoded::score);

@@ -1,5 +1,6 @@
-// Decoding of sentences step by step: a sentence waits for room, is searched, or searched twice for alternatives, and
-// its hypotheses are ranked. Sentences come and go between steps; the result of one does not depend on the others.
+// SearchScheduler of sentences step by step: a sentence waits for room, is searched, or searched twice for
+// alternatives, and its hypotheses are ranked. Sentences come and go between steps; the result of one does not depend
+// on the others.
 #pragma once
 
 #include <cstdint>
@@ -44,7 +45,7 @@ struct DecodingNeed {
 };
 DecodingNeed decoding_need(const Ensemble& models, const DecodingRequest& request);
 
-class Decoding {
+class SearchScheduler {
  public:
   // The hypotheses of a request: fewer than asked for if fewer were found, none if the model's output is NaN. A
   // coverage penalty is included in the scores and the order.
@@ -56,8 +57,9 @@ class Decoding {
   static constexpr int kMostOvertaken = 16;  // later requests that start before one that does not fit
 
   // Arguments are those of Search.
-  Decoding(const Ensemble& models, const CacheRows& rows, const DecodingLimits& limits, Arena& memory, Arena& scratch);
-  ~Decoding();
+  SearchScheduler(const Ensemble& models, const CacheRows& rows, const DecodingLimits& limits, Arena& memory,
+                  Arena& scratch);
+  ~SearchScheduler();
 
   // After an exception of add, remove forgets the request.
   void add(const DecodingRequest& request);

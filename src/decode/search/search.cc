@@ -164,11 +164,11 @@ std::vector<Search::Group> Search::next_of_all(const std::vector<SentenceSearch*
   return groups;
 }
 
-void Search::rehearse() {
+void Search::dry_run() {
   const Arena::Scope scope(context_.arena);
   std::vector<SentenceSearch*> all;
   for (const auto& s : sentences_) {
-    s->rehearse(cache_);
+    s->dry_run(cache_);
     all.push_back(s.get());
   }
   next_of_all(all);
@@ -212,7 +212,7 @@ void rehearse_search(const Ensemble& models, const std::vector<SearchInput>& inp
   const std::vector<SearchTask> tasks = tasks_of(models, inputs, options);
   Search search(models, rows_needed(models, tasks), arena, arena);
   search.add(tasks);
-  search.rehearse();
+  search.dry_run();
 }
 
 }  // namespace qkv

@@ -59,7 +59,7 @@ class Search {
 
   // Takes the most memory that a step can need, by running one with every hypothesis live and of maximum length. The
   // computed values are meaningless.
-  void rehearse();
+  void dry_run();
 
  private:
   struct Group;

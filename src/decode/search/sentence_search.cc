@@ -206,7 +206,7 @@ std::vector<Decoded> SentenceSearch::take_found() {
   return std::move(finished_);
 }
 
-void SentenceSearch::rehearse(KeyValueCache& cache) {
+void SentenceSearch::dry_run(KeyValueCache& cache) {
   nodes_.push_back({-1, task_.options->start, 0});
   live_.clear();
   for (int32_t i = 0; i < live_hypotheses(*task_.options); i++) live_.push_back({.last = 0, .slot = i});

@@ -48,7 +48,7 @@ class SentenceSearch {
   std::vector<Decoded> take_found();
 
   // Makes as many hypotheses live as there can be, of as many tokens as a step can read.
-  void rehearse(KeyValueCache& cache);
+  void dry_run(KeyValueCache& cache);
 
   KeyValueCache::Sequence& rows() { return rows_; }
   void close(KeyValueCache& cache) { cache.close(rows_); }

@@ -73,7 +73,7 @@ struct TranslationLoop::State {
   // The decoding of the texts that run and wait, and its part of the memory.
   struct Engine {
     Arena::Scope scope;
-    Decoding decoding;
+    SearchScheduler decoding;
 
     explicit Engine(State& s)
         : scope(s.memory),
@@ -99,7 +99,7 @@ struct TranslationLoop::State {
         engine(std::in_place, *this) {}
 
   // Makes the engine again after a step that failed.
-  Decoding& decoding() { return (engine ? *engine : engine.emplace(*this)).decoding; }
+  SearchScheduler& decoding() { return (engine ? *engine : engine.emplace(*this)).decoding; }
 
   void add(std::unique_ptr<Text> text) {
     Text& t = *text;
@@ -173,9 +173,9 @@ struct TranslationLoop::State {
   };
 
   // Takes the parts of these results out of those of the engine.
-  std::vector<Ended> take_ended(std::vector<Decoding::Result>& results) {
+  std::vector<Ended> take_ended(std::vector<SearchScheduler::Result>& results) {
     std::vector<Ended> ended;
-    for (Decoding::Result& result : results) {
+    for (SearchScheduler::Result& result : results) {
       const auto place = parts.find(result.key);
       const auto [text, part] = place->second;
       parts.erase(place);
@@ -242,7 +242,7 @@ struct TranslationLoop::State {
                              if (const auto text = texts.find(id); text != texts.end()) pause(*text->second, paused);
                            });
     try {
-      std::vector<Decoding::Result> results;
+      std::vector<SearchScheduler::Result> results;
       any |= decoding().step(results, [&](uint64_t key) { start(*parts.at(key).first); });
       std::vector<Ended> ended = take_ended(results);
       find_attention(ended);

@@ -16,7 +16,7 @@ namespace qkv {
 struct AdapterModule {
   std::string name;                     // "model.encoder.layers.0.self_attn.q_proj"
   std::vector<std::string> parameters;  // ours, whose rows are the rows of B
-  int64_t groups = 1;                   // number of groups of rows in which they alternate (import/tensor_map.h)
+  int64_t groups = 1;                   // number of groups of rows in which they alternate (convert/tensor_map.h)
 };
 
 struct Adapter {

@@ -4,9 +4,9 @@
 #include <filesystem>
 
 #include "core/tree_sum.h"
+#include "io/consistent_read.h"
 #include "io/runs/adapter.h"
 #include "io/runs/run_config.h"
-#include "io/unchanged.h"
 #include "io/weights/quantized_weights.h"
 #include "io/weights/weights.h"
 #include "model/layers/name_pattern.h"
@@ -75,7 +75,7 @@ RunInfo inspect_once(const RunDirectory& run) {
 }  // namespace
 
 RunInfo inspect(const std::string& run_directory) {
-  return read_unchanged(run_directory, [&] { return inspect_once(RunDirectory(run_directory)); });
+  return read_consistently(run_directory, [&] { return inspect_once(RunDirectory(run_directory)); });
 }
 
 }  // namespace qkv

@@ -7,6 +7,7 @@
 #include <utility>
 #include <variant>
 
+#include "io/consistent_read.h"
 #include "io/runs/adapter.h"
 #include "io/runs/classifier_run.h"
 #include "io/runs/encoder_run.h"
@@ -14,7 +15,6 @@
 #include "io/runs/recommender_run.h"
 #include "io/runs/run_config.h"
 #include "io/runs/translator_run.h"
-#include "io/unchanged.h"
 #include "io/weights/weights.h"
 
 namespace qkv {
@@ -73,7 +73,7 @@ std::variant<Runs...> load_once(const RunDirectory& run) {
 // is trusted. Throws Error like read_run.
 template <class... Runs>
 std::variant<Runs...> load_one_of(const std::string& directory) {
-  return read_unchanged(directory, [&] { return load_once<Runs...>(RunDirectory(directory)); });
+  return read_consistently(directory, [&] { return load_once<Runs...>(RunDirectory(directory)); });
 }
 
 template <class Run>

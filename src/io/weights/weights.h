@@ -16,9 +16,9 @@ void save_weights(const std::string& path, const ParameterList<float>& list, std
 // unknown, not finite, or of another shape or type.
 void load_weights(const std::string& path, const ParameterList<float>& list, std::span<float> values);
 
-// Loads a model for inference, with float32 or quantized weights (io/quantized_weights.h). Weights that lie in the
-// order of the model are used directly from the mapped file. The size of the file is checked against the configuration
-// before memory is allocated.
+// Loads a model for inference, with float32 or quantized weights (io/weights/quantized_weights.h). Weights that lie in
+// the order of the model are used directly from the mapped file. The size of the file is checked against the
+// configuration before memory is allocated.
 std::unique_ptr<Transformer<float>> load_model(const std::string& path, const ModelConfig& config,
                                                const ItemInputs& items = {});
 

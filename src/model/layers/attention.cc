@@ -137,7 +137,7 @@ void MultiHeadAttention<Real>::normalize_backward(const Norm<Real>& norm, Matrix
 }
 
 template <class Real>
-void MultiHeadAttention<Real>::rotate(Matrix<Real> m, std::span<const int32_t> positions, Turn turn) const {
+void MultiHeadAttention<Real>::rotate(Matrix<Real> m, std::span<const int32_t> positions, Rotation turn) const {
   if (angles_.data) rotary<Real>(m, key_width_, positions, angles_, turn);
 }
 
@@ -187,14 +187,14 @@ void MultiHeadAttention<Real>::project(Context& c, Saved& s) const {
 }
 
 template <class Real>
-void MultiHeadAttention<Real>::place(const Sequences& sequences, Context& c, Saved& s) const {
+void MultiHeadAttention<Real>::normalize_and_rotate(const Sequences& sequences, Context& c, Saved& s) const {
   if (q_norm_) {
     s.q = normalize(*q_norm_, s.q, c, s.q_norms);
     s.k = normalize(*k_norm_, s.k, c, s.k_norms);
   }
   if (!angles_.data) return;
-  rotate(s.k, c.positions, Turn::forward);
-  rotate(s.q, s.x.rows == s.z.rows ? c.positions : last_positions(sequences, c), Turn::forward);
+  rotate(s.k, c.positions, Rotation::forward);
+  rotate(s.q, s.x.rows == s.z.rows ? c.positions : last_positions(sequences, c), Rotation::forward);
   c.checked("rotary", s.k);
   c.checked("rotary", s.q);
 }
@@ -207,7 +207,7 @@ Matrix<Real> MultiHeadAttention<Real>::forward(Matrix<const Real> x, Matrix<cons
   s.z = z;
   s.u = u;
   project(c, s);
-  place(keys, c, s);
+  normalize_and_rotate(keys, c, s);
   if (relative_) s.distances = relative_->distances(c.arena);
   s.heads = c.arena.matrix<Real>(x.rows, heads_ * value_width_);
   s.lse = c.arena.take<Real>(x.rows * heads_);
@@ -246,8 +246,8 @@ void MultiHeadAttention<Real>::backward(Matrix<const Real> dy, Matrix<Real> dx, 
                                as_heads<const Real>(dheads, value_width_), gradients, c.arena);
   c.checked("attention", dq, Pass::backward);
   if (relative_) relative_->backward(ddistances);
-  rotate(dk, c.positions, Turn::back);
-  rotate(dq, c.positions, Turn::back);
+  rotate(dk, c.positions, Rotation::back);
+  rotate(dq, c.positions, Rotation::back);
   if (q_norm_) {
     normalize_backward(*q_norm_, dq, c, s.q_norms);
     normalize_backward(*k_norm_, dk, c, s.k_norms);
@@ -261,23 +261,24 @@ void MultiHeadAttention<Real>::backward(Matrix<const Real> dy, Matrix<Real> dx, 
 }
 
 template <class Real>
-void MultiHeadAttention<Real>::prepare(Matrix<Real> m, const std::optional<Norm<Real>>& norm, Context& c) const {
+void MultiHeadAttention<Real>::normalize_and_rotate(Matrix<Real> m, const std::optional<Norm<Real>>& norm,
+                                                    Context& c) const {
   std::span<typename Norm<Real>::Saved> saved;
   if (norm) normalize(*norm, m, c, saved);
-  rotate(m, c.positions, Turn::forward);
+  rotate(m, c.positions, Rotation::forward);
 }
 
 template <class Real>
 void MultiHeadAttention<Real>::keys_values(Matrix<const Real> z, Matrix<Real> kv, Context& c) const {
   qkv_.forward_into(z, kv, c, q_columns(), qkv_.out());
-  prepare(kv.col_range(0, k_columns()), k_norm_, c);
+  normalize_and_rotate(kv.col_range(0, k_columns()), k_norm_, c);
 }
 
 template <class Real>
 Matrix<Real> MultiHeadAttention<Real>::attend(Matrix<const Real> x, Matrix<const Real> kv, const CachedKeys& keys,
                                               Context& c) const {
   const Matrix<Real> q = qkv_.forward(x, c, 0, q_columns());
-  prepare(q, q_norm_, c);
+  normalize_and_rotate(q, q_norm_, c);
   return attend_from(q, kv, keys, c);
 }
 
@@ -293,8 +294,8 @@ Matrix<Real> MultiHeadAttention<Real>::step(Matrix<const Real> x, Matrix<const R
     qkv_.forward_into(x, q, c, 0, Q);
     qkv_.forward_into(z, new_kv, c, Q, all);
   }
-  prepare(q, q_norm_, c);
-  prepare(new_kv.col_range(0, k_columns()), k_norm_, c);
+  normalize_and_rotate(q, q_norm_, c);
+  normalize_and_rotate(new_kv.col_range(0, k_columns()), k_norm_, c);
   for (int64_t n = 0; n < new_kv.rows; n++) std::copy_n(new_kv.row(n), new_kv.cols, kv.row(new_rows[to_size(n)]));
   return attend_from(q, kv, keys, c);
 }

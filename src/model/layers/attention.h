@@ -18,7 +18,7 @@
 
 namespace qkv {
 
-enum class Turn;  // ops/attention/rotary.h
+enum class Rotation;  // ops/rotary.h
 
 // The keys that each query sees: those of its sequence which the masks allow.
 template <class Real>
@@ -46,7 +46,7 @@ class MultiHeadAttention {
   };
 
   // ALiBi, the window and rotary positions apply to self-attention only. `angles`: [max_length, r], the table of rotary
-  // positions (ops/attention/rotary.h), which must outlive the layer; no rows if the layer has none. `relative`: the
+  // positions (ops/rotary.h), which must outlive the layer; no rows if the layer has none. `relative`: the
   // bias of self-attention, which must outlive the layer, or null.
   MultiHeadAttention(ParameterList<Real>& list, const std::string& name, const ModelConfig& config,
                      AttentionScope scope, DropoutSites& sites, Matrix<const Real> angles = {},
@@ -67,8 +67,8 @@ class MultiHeadAttention {
   void backward(Matrix<const Real> dy, Matrix<Real> dx, bool accumulate, Matrix<Real> dz, const VisibleKeys<Real>& keys,
                 Causal causal, Context& c, const Saved& s, Matrix<Real> du = {}) const;
 
-  // Decoding stores keys and values side by side, [M, K (d_k + d_v)]. keys_values computes those of z; attend computes
-  // attention of the queries of x: [N, d] over rows of them.
+  // SearchScheduler stores keys and values side by side, [M, K (d_k + d_v)]. keys_values computes those of z; attend
+  // computes attention of the queries of x: [N, d] over rows of them.
   void keys_values(Matrix<const Real> z, Matrix<Real> kv, Context& c) const;
   Matrix<Real> attend(Matrix<const Real> x, Matrix<const Real> kv, const CachedKeys& keys, Context& c) const;
   // Decodes N tokens: writes the keys and values of z: [N, d] to the rows new_rows of kv, then computes attention of
@@ -86,7 +86,7 @@ class MultiHeadAttention {
   // Computes Q, K and V from the inputs.
   void project(Context& c, Saved& s) const;
   // Normalizes and rotates Q and K.
-  void place(const Sequences& sequences, Context& c, Saved& s) const;
+  void normalize_and_rotate(const Sequences& sequences, Context& c, Saved& s) const;
   AttentionInput<Real> input(const Saved& s, const VisibleKeys<Real>& keys, Causal causal, const Context* c) const;
   int64_t q_columns() const { return heads_ * key_width_; }
   int64_t k_columns() const { return kv_heads_ * key_width_; }
@@ -96,9 +96,9 @@ class MultiHeadAttention {
   void normalize_backward(const Norm<Real>& norm, Matrix<Real> gradient, Context& c,
                           std::span<const typename Norm<Real>::Saved> saved) const;
   // Normalizes and rotates heads of queries or keys in place, in inference.
-  void prepare(Matrix<Real> m, const std::optional<Norm<Real>>& norm, Context& c) const;
+  void normalize_and_rotate(Matrix<Real> m, const std::optional<Norm<Real>>& norm, Context& c) const;
   Matrix<Real> attend_from(Matrix<const Real> q, Matrix<const Real> kv, const CachedKeys& keys, Context& c) const;
-  void rotate(Matrix<Real> m, std::span<const int32_t> positions, Turn turn) const;  // if positions are rotary
+  void rotate(Matrix<Real> m, std::span<const int32_t> positions, Rotation turn) const;  // if positions are rotary
 
   int64_t heads_, kv_heads_, key_width_, value_width_;
   int64_t window_;  // 0 means all keys

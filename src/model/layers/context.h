@@ -17,12 +17,12 @@ struct Context {
   uint64_t seed = 0;                        // of the dropout masks
   uint32_t step = 0;                        // number of batches so far
   bool recompute = false;                   // a stack keeps only the inputs of its layers (model/recompute.h)
-  bool int8 = false;                        // linear layers use ops/linear/int8_linear.h, in both passes
+  bool int8 = false;                        // linear layers use ops/int8_linear.h, in both passes
   std::span<const int32_t> positions = {};  // of the tokens of a stack, for rotary positions
-  bool inference = false;  // no backward follows: products use ops/linear/row_linear.h, and weights may be in 8 bits
+  bool inference = false;  // no backward follows: products use ops/row_linear.h, and weights may be in 8 bits
 
-  // Let several ranks exchange weights and gradients during a pass (train/step_exchange.h). A forward pass uses the
-  // parameters of a model in the order of declaration, and the backward pass completes their gradients in reverse.
+  // Let several ranks exchange weights and gradients during a pass (train/loop/step_exchange.h). A forward pass uses
+  // the parameters of a model in the order of declaration, and the backward pass completes their gradients in reverse.
   // on_use is called before the first `end` parameters are used, on_complete when the gradients from parameter `first`
   // on are complete.
   FunctionRef<void(int64_t end)> on_use = {};

@@ -6,9 +6,9 @@
 
 namespace qkv {
 
-struct Context;  // layers/context.h
+struct Context;  // model/layers/context.h
 template <class Real>
-struct Parameter;  // layers/parameter.h
+struct Parameter;  // model/layers/parameter.h
 
 template <class Real>
 struct LowRank {

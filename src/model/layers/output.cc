@@ -4,13 +4,13 @@
 
 #include "core/to_size.h"
 #include "model/layers/linear.h"
-#include "ops/best_logits.h"
 #include "ops/cross_entropy.h"
 #include "ops/logit_ranks.h"
 #include "ops/next_tokens.h"
 #include "ops/r_drop.h"
 #include "ops/rows.h"
 #include "ops/softcap.h"
+#include "ops/top_k_logits.h"
 
 namespace qkv {
 namespace {
@@ -58,13 +58,13 @@ NextTokens Output<float>::next(Matrix<const float> h, std::span<const int32_t> h
 }
 
 template <>
-BestLogits Output<float>::best(Matrix<const float> h, HiddenTokens hidden, int64_t k, Context& c) const {
-  const BestLogits best{c.arena.matrix<float>(h.rows, k), c.arena.matrix<int32_t>(h.rows, k)};
+TopKLogits Output<float>::best(Matrix<const float> h, HiddenTokens hidden, int64_t k, Context& c) const {
+  const TopKLogits best{c.arena.matrix<float>(h.rows, k), c.arena.matrix<int32_t>(h.rows, k)};
   const float* bias = bias_ ? bias_->value : nullptr;
   if (weight_->int8.values.data)
-    best_logits(h, weight_->int8, bias, hidden, best, c.arena);
+    top_k_logits(h, weight_->int8, bias, hidden, best, c.arena);
   else
-    best_logits(h, weight_->matrix(), bias, hidden, best, c.arena);
+    top_k_logits(h, weight_->matrix(), bias, hidden, best, c.arena);
   return best;
 }
 

@@ -10,17 +10,17 @@
 
 namespace qkv {
 
-struct BestLogits;                                               // ops/logits/best_logits.h
+struct TopKLogits;                                               // ops/top_k_logits.h
 using HiddenTokens = std::span<const std::span<const int32_t>>;  // of each row, in increasing order; or empty
-struct NextTokens;                                               // ops/logits/next_tokens.h
-struct LogitChanges;                                             // ops/logits/logit_ranks.h
-struct LogitRanks;                                               // ops/logits/logit_ranks.h
+struct NextTokens;                                               // ops/next_tokens.h
+struct LogitChanges;                                             // ops/logit_ranks.h
+struct LogitRanks;                                               // ops/logit_ranks.h
 
 // Sums over tokens, in nats. `loss` is label-smoothed, `nll` is not; perplexity = exp(nll / tokens).
 struct Loss {
   double loss = 0, nll = 0;
   int64_t tokens = 0;
-  double gradient_squares = 0;  // of shards: Σ |gradient|² / tokens (train/noise_scale.h)
+  double gradient_squares = 0;  // of shards: Σ |gradient|² / tokens (train/loop/noise_scale.h)
 
   Loss& operator+=(const Loss& other) {
     loss += other.loss;
@@ -35,7 +35,7 @@ struct Loss {
 struct Objective {
   double label_smoothing = 0;
   double r_drop = 0;  // α, weight of the divergence between two passes with different dropout masks
-                      // (ops/logits/r_drop.h); 0 means one pass
+                      // (ops/r_drop.h); 0 means one pass
 };
 
 template <class Real>
@@ -56,7 +56,7 @@ class Output {
 
   // The next three are for recommenders, whose logits have no softcap.
   // Returns the k largest logits of each row, [N, k], without the tokens hidden in that row. For float.
-  BestLogits best(Matrix<const Real> h, HiddenTokens hidden, int64_t k, Context& c) const;
+  TopKLogits best(Matrix<const Real> h, HiddenTokens hidden, int64_t k, Context& c) const;
   // Ranks given logits among those of each row, and keeps the largest, as logit_ranks does. For float.
   void ranks(Matrix<const Real> h, const LogitChanges& changes, const LogitRanks& ranks, Context& c) const;
   // Assigns the logits of the given tokens, with the bits of best(), to y: [N, tokens]. For float.
@@ -85,7 +85,7 @@ class Output {
 template <>
 NextTokens Output<float>::next(Matrix<const float> h, std::span<const int32_t> hidden, int64_t k, Context& c) const;
 template <>
-BestLogits Output<float>::best(Matrix<const float> h, HiddenTokens hidden, int64_t k, Context& c) const;
+TopKLogits Output<float>::best(Matrix<const float> h, HiddenTokens hidden, int64_t k, Context& c) const;
 template <>
 void Output<float>::ranks(Matrix<const float> h, const LogitChanges& changes, const LogitRanks& ranks,
                           Context& c) const;

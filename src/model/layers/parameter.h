@@ -58,7 +58,7 @@ class ParameterList {
   const Parameter<Real>* add(std::string name, std::vector<int64_t> shape, Init init, int least_bits = 32,
                              bool joined = false);
   // While true, add() returns the parameter of this name that is already declared, which must have the same shape.
-  void share(bool shared) { shares_ = shared; }
+  void tie_next(bool shared) { shares_ = shared; }
 
   void allocate();  // values, all zero
   // Gradients, all zero. Frozen matrices have none, unless another matrix of their linear layer is trained. Frozen

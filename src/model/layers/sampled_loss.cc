@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "core/to_size.h"
-#include "ops/chosen_logits.h"
 #include "ops/cross_entropy.h"
+#include "ops/gathered_logits.h"
 #include "ops/linear.h"
 #include "ops/rows.h"
 
@@ -122,12 +122,12 @@ Loss sampled_loss_and_gradient(const Parameter<Real>& weight, Matrix<const Real>
   const FiniteCheck::Part part(c.check, "output", TokenSide::target);
   const Matrix<Real> s = c.arena.matrix<Real>(candidates.ids.rows, candidates.ids.cols);
   Real* loss = c.arena.take<Real>(s.rows);
-  chosen_logits<Real>(h, weight.matrix(), candidates.ids, s);
+  gathered_logits<Real>(h, weight.matrix(), candidates.ids, s);
   c.checked("logits", s);
   sampled_loss<Real>(kind, candidates.log_draws, s, loss);
   c.checked("loss", Matrix<Real>(loss, s.rows, 1));
   c.checked("loss", s, Pass::backward);
-  chosen_logits_backward<Real>(h, weight.matrix(), candidates.ids, s, dh, weight.gradient_matrix(), c.arena);
+  gathered_logits_backward<Real>(h, weight.matrix(), candidates.ids, s, dh, weight.gradient_matrix(), c.arena);
   c.checked("logits", dh, Pass::backward);
   c.checked_gradient("logits", weight.gradient_matrix());
   return sum(loss, s.rows);
@@ -158,13 +158,13 @@ Loss shared_loss_and_gradient(const Parameter<Real>& weight, Matrix<const Real> 
     const SharedScores<Real> s(rows, K, c.arena);
     Real* loss = c.arena.take<Real>(rows);
     linear<Real>(x, E, correction, s.negatives, c.arena);
-    chosen_logits<Real>(x, weight.matrix(), chosen, s.label);
+    gathered_logits<Real>(x, weight.matrix(), chosen, s.label);
     c.checked("logits", s.all, Pass::forward, begin);
     hide_labels(label, negatives.ids, s.negatives);
     shared_loss(kind, s, loss, c.arena);
     c.checked("loss", Matrix<Real>(loss, rows, 1), Pass::forward, begin);
     c.checked("loss", s.all, Pass::backward, begin);
-    chosen_logits_backward<Real>(x, weight.matrix(), chosen, s.label, dx, weight.gradient_matrix(), c.arena);
+    gathered_logits_backward<Real>(x, weight.matrix(), chosen, s.label, dx, weight.gradient_matrix(), c.arena);
     linear_backward<Real>(x, E, s.negatives, {dx, dE, nullptr, true}, c.arena);
     c.checked("logits", dx, Pass::backward, begin);
     total += sum(loss, rows);

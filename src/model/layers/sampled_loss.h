@@ -1,5 +1,5 @@
 // Losses of the next item against a few sampled negatives. qkv/recommendation.h has the formulas. Losses are sums over
-// tokens, as in layers/output.h, and gradients are those of the sums.
+// tokens, as in model/layers/output.h, and gradients are those of the sums.
 #pragma once
 
 #include <span>

@@ -17,7 +17,7 @@
 #include "core/system/start_thread.h"
 #include "core/to_size.h"
 #include "io/atomic_file.h"
-#include "serve/http/has_memory.h"
+#include "serve/http/out_of_memory.h"
 
 namespace qkv {
 namespace {
@@ -110,7 +110,7 @@ void AppendFile::run() {
     waiting_bytes_ = 0;
     lock.unlock();
     write(records);
-    for (Record& record : records) has_memory_for([&] { record.done(std::move(record.error)); });
+    for (Record& record : records) run_unless_out_of_memory([&] { record.done(std::move(record.error)); });
     lock.lock();
   }
 }

@@ -10,7 +10,7 @@
 #include "core/fail.h"
 #include "core/json.h"
 #include "data/log/event_time.h"
-#include "serve/http/has_memory.h"
+#include "serve/http/out_of_memory.h"
 #include "text/unicode.h"
 
 namespace qkv {
@@ -153,7 +153,7 @@ bool EventStore::append(std::vector<UserEvent> events, AppendFile::Done done) {
   return file_.append(std::move(rows), [this, events = std::move(events), done = std::move(done)](std::string error) {
     // Events that have no memory are in the file, and count after the next start.
     if (error.empty())
-      for (const UserEvent& event : events) has_memory_for([&] { add(event); });
+      for (const UserEvent& event : events) run_unless_out_of_memory([&] { add(event); });
     if (done) done(std::move(error));
   });
 }

@@ -7,7 +7,7 @@
 
 #include "core/fail.h"
 #include "core/json.h"
-#include "documents/put_back.h"
+#include "documents/restore_markup.h"
 #include "documents/text_files.h"
 #include "serve/api/libre_request.h"
 #include "serve/engine/text_work.h"
@@ -97,7 +97,7 @@ void answer_translate_file(const CallPtr& call) {
   const auto on_done = [call, name, document](std::vector<Translation>&& translations) {
     std::vector<std::string> parts;
     for (size_t i = 0; i < translations.size(); i++)
-      parts.push_back(put_back(*document, document->parts[i], translations[i]));
+      parts.push_back(restore_markup(*document, document->parts[i], translations[i]));
     answer_file(call, name, join(*document, parts));
   };
   translate(call, pair.model, parts_to_translate(call->service().options(), *document, pair, 0),

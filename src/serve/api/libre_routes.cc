@@ -6,7 +6,7 @@
 #include "core/json.h"
 #include "documents/detect.h"
 #include "documents/languages.h"
-#include "documents/put_back.h"
+#include "documents/restore_markup.h"
 #include "documents/text_files.h"
 #include "serve/api/libre_files.h"
 #include "serve/api/libre_request.h"
@@ -115,8 +115,8 @@ std::string text_with(const LibreText& text, const std::vector<Translation>& tra
   std::vector<std::string> parts;
   for (size_t i = 0; i < text.document.parts.size(); i++) {
     const Translation& translation = translations[text.first + i];
-    parts.push_back(put_back(text.document, text.document.parts[i], translation,
-                             std::min(hypothesis, translation.hypotheses.size() - 1)));
+    parts.push_back(restore_markup(text.document, text.document.parts[i], translation,
+                                   std::min(hypothesis, translation.hypotheses.size() - 1)));
   }
   return join(text.document, parts);
 }

@@ -79,7 +79,7 @@ void Service::check_room(const RequestHead& head, const Route& route, const Requ
   if (loading_ || ending_)
     throw HttpError(503, ending_ ? "the server is shutting down" : "Loading model", ending_ ? "draining" : "loading",
                     std::chrono::seconds(1));
-  const ModelPtr model = sole_models_.find(route.use);
+  const ModelPtr model = default_models_.find(route.use);
   if (!model) return;
   const std::string client = keys_ && !track.has_key ? "" : track.client;  // "": the body may name it
   model->queue.check_room(client, 1, 1, deadline_of(head, options_.deadline, true));
@@ -144,7 +144,7 @@ void Service::admit(const RequestHead& head, const std::string& peer, Grant& gra
     grant_body(head, *track);
     grant.most_body = static_cast<uint64_t>(options_.max_body);
   } catch (const HttpError& error) {
-    if (const ModelPtr model = sole_models_.find(route.use)) {
+    if (const ModelPtr model = default_models_.find(route.use)) {
       model->metrics().rejected(reason_of(error.code));
       track->change([&](RequestRecord& record) { record.model = model->name; });
     }

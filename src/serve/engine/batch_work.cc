@@ -196,7 +196,7 @@ class BatchWork : public CallWork, public std::enable_shared_from_this<BatchWork
   const ModelPtr model_;
   const Jobs jobs_;
   OnDone on_done_;
-  ModelQueue::Place place_;
+  ModelQueue::QueueTicket place_;
   size_t open_ = 0;  // jobs that have not ended
 };
 

@@ -5,7 +5,7 @@
 #include <new>
 
 #include "serve/engine/service.h"
-#include "serve/http/has_memory.h"
+#include "serve/http/out_of_memory.h"
 
 namespace qkv {
 namespace {
@@ -165,12 +165,12 @@ void Call::fail(const HttpError& error, Outcome outcome) {
   if (is_rejected) outcome = Outcome::rejected;
   track_->end(outcome);
   reason_ = reason_of(error.code);
-  if (!has_memory_for([&] { send_error(error); })) abandon();
+  if (!run_unless_out_of_memory([&] { send_error(error); })) abandon();
   end(outcome);
 }
 
 void Call::fail(std::exception_ptr error) {
-  if (has_memory_for([&] { fail(http_error(error)); })) return;
+  if (run_unless_out_of_memory([&] { fail(http_error(error)); })) return;
   abandon();
   end(Outcome::failed);
 }

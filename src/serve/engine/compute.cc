@@ -4,7 +4,7 @@
 
 #include "core/system/start_thread.h"
 #include "core/system/threads.h"
-#include "serve/http/has_memory.h"
+#include "serve/http/out_of_memory.h"
 
 namespace qkv {
 namespace {
@@ -13,7 +13,7 @@ constexpr std::chrono::seconds kIdle{10};  // after which lanes give memory back
 
 }  // namespace
 
-ComputeThread::ComputeThread(ThreadShare& share) : share_(share), thread_(start_thread("server", [this] { run(); })) {}
+ComputeThread::ComputeThread(ThreadBudget& share) : share_(share), thread_(start_thread("server", [this] { run(); })) {}
 
 ComputeThread::~ComputeThread() {
   {
@@ -73,7 +73,7 @@ void ComputeThread::step(Entry& entry, std::unique_lock<std::mutex>& lock) {
   lock.unlock();
   set_threads(share_.of_each());
   bool any = true;  // also after a step without memory, which is repeated
-  has_memory_for([&] { any = entry.lane->step(); });
+  run_unless_out_of_memory([&] { any = entry.lane->step(); });
   lock.lock();
   const Clock::duration time = Clock::now() - began_;
   entry.used += time;

@@ -24,9 +24,9 @@ class Lane {
 };
 
 // Divides the threads of the machine among the compute threads that have work. Thread-safe.
-class ThreadShare {
+class ThreadBudget {
  public:
-  explicit ThreadShare(int threads) : threads_(threads) {}
+  explicit ThreadBudget(int threads) : threads_(threads) {}
 
   void enter() { busy_++; }
   void leave() { busy_--; }
@@ -42,7 +42,7 @@ class ComputeThread {
   using Clock = std::chrono::steady_clock;
 
   // share: of the threads that a step uses in parallel. It must outlive this.
-  explicit ComputeThread(ThreadShare& share);
+  explicit ComputeThread(ThreadBudget& share);
   ~ComputeThread();  // waits for the running step
 
   // Any thread. Lanes that have work are stepped by the least time that they have taken; one that was idle begins with
@@ -67,7 +67,7 @@ class ComputeThread {
   Entry* next();
   void step(Entry& entry, std::unique_lock<std::mutex>& lock);
 
-  ThreadShare& share_;
+  ThreadBudget& share_;
   bool busy_ = false;  // counted in the share
   mutable std::mutex mutex_;
   std::condition_variable woken_;

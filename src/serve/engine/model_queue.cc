@@ -59,7 +59,7 @@ double RecentRate::per_second(Time now) {
   return sum.time < std::chrono::seconds(1) ? 0 : static_cast<double>(sum.cost) / sum.time.count();
 }
 
-ModelQueue::Place& ModelQueue::Place::operator=(Place&& other) noexcept {
+ModelQueue::QueueTicket& ModelQueue::QueueTicket::operator=(QueueTicket&& other) noexcept {
   if (this == &other) return *this;
   leave();
   queue_ = std::exchange(other.queue_, nullptr);
@@ -71,8 +71,8 @@ ModelQueue::Place& ModelQueue::Place::operator=(Place&& other) noexcept {
   return *this;
 }
 
-ModelQueue::Place ModelQueue::Place::split(int64_t cost) {
-  Place part;
+ModelQueue::QueueTicket ModelQueue::QueueTicket::split(int64_t cost) {
+  QueueTicket part;
   part.client_ = client_;  // first: it may throw
   part.queue_ = queue_;
   part.texts_ = 1;
@@ -85,7 +85,7 @@ ModelQueue::Place ModelQueue::Place::split(int64_t cost) {
   return part;
 }
 
-void ModelQueue::Place::start() {
+void ModelQueue::QueueTicket::start() {
   if (!queue_ || std::exchange(started_, true)) return;
   queue_->add_waiting(client_, -texts_, -cost_);
   queue_->running_ += texts_;
@@ -93,13 +93,13 @@ void ModelQueue::Place::start() {
   queue_->metrics_.observe_queue(std::chrono::duration<double>(std::chrono::steady_clock::now() - entered_).count());
 }
 
-void ModelQueue::Place::finish() {
+void ModelQueue::QueueTicket::finish() {
   if (queue_) queue_->rate_.add(cost_, queue_->waiting_ > 0, std::chrono::steady_clock::now());
   finished_ = true;
   leave();
 }
 
-void ModelQueue::Place::leave() {
+void ModelQueue::QueueTicket::leave() {
   ModelQueue* queue = std::exchange(queue_, nullptr);
   if (!queue) return;
   if (started_ && !finished_) queue->rate_.skip();
@@ -166,9 +166,10 @@ void ModelQueue::check_room(const std::string& client, int64_t texts, int64_t co
   if (!clients_.has_room(client, texts)) refuse("client_limit", ahead, "this client has too many requests");
 }
 
-ModelQueue::Place ModelQueue::enter(const std::string& client, int64_t texts, int64_t cost, Milliseconds deadline) {
+ModelQueue::QueueTicket ModelQueue::enter(const std::string& client, int64_t texts, int64_t cost,
+                                          Milliseconds deadline) {
   check_room(client, texts, cost, deadline);
-  Place place;
+  QueueTicket place;
   place.client_ = client;
   clients_.add(client, texts);
   place.queue_ = this;

@@ -73,16 +73,16 @@ class ModelQueue {
  public:
   // The place of texts from their arrival to their end, which gives everything back in its destructor. It is moved
   // between threads, and used by one at a time.
-  class Place {
+  class QueueTicket {
    public:
-    Place() = default;
-    Place(Place&& other) noexcept { *this = std::move(other); }
-    Place& operator=(Place&& other) noexcept;
-    ~Place() { leave(); }
+    QueueTicket() = default;
+    QueueTicket(QueueTicket&& other) noexcept { *this = std::move(other); }
+    QueueTicket& operator=(QueueTicket&& other) noexcept;
+    ~QueueTicket() { leave(); }
 
-    Place split(int64_t cost);  // takes one text of this cost out of it
-    void start();               // what waited runs from now on
-    void finish();              // as leave, and counts as work that was done
+    QueueTicket split(int64_t cost);  // takes one text of this cost out of it
+    void start();                     // what waited runs from now on
+    void finish();                    // as leave, and counts as work that was done
     void leave();
     bool started() const { return started_; }
 
@@ -101,7 +101,7 @@ class ModelQueue {
 
   // Returns a place for texts with this cost in all. An array of n texts costs what n requests cost. Throws HttpError
   // 429 if they would not fit, or would probably wait longer than the deadline, and 400 if they could never fit.
-  Place enter(const std::string& client, int64_t texts, int64_t cost, std::chrono::milliseconds deadline);
+  QueueTicket enter(const std::string& client, int64_t texts, int64_t cost, std::chrono::milliseconds deadline);
 
   // Any thread: throws what enter would throw now.
   void check_room(const std::string& client, int64_t texts, int64_t cost, std::chrono::milliseconds deadline) const;

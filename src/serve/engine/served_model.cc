@@ -132,14 +132,14 @@ void ServedModel::start(std::span<ComputeThread* const> threads, const LoopLimit
 }
 
 void ServedModel::stop() {
-  for (Place& place : lanes_)
+  for (LaneThread& place : lanes_)
     if (ComputeThread* thread = std::exchange(place.thread, nullptr)) thread->remove(*place.lane);
 }
 
 ModelSources ServedModel::cache_sources() const {
   const auto sum = [this](std::atomic<int64_t> ModelLane::*bytes) {
     int64_t all = 0;
-    for (const Place& place : lanes_) all += ((*place.lane).*bytes).load();
+    for (const LaneThread& place : lanes_) all += ((*place.lane).*bytes).load();
     return static_cast<double>(all);
   };
   return {[sum] { return sum(&ModelLane::used_bytes); }, [sum] { return sum(&ModelLane::reserved_bytes); }};
@@ -147,19 +147,19 @@ ModelSources ServedModel::cache_sources() const {
 
 ModelLane* ServedModel::take_lane(int64_t cost) {
   const auto least =
-      std::ranges::min_element(lanes_, std::less<>(), [](const Place& place) { return place.lane->load.load(); });
+      std::ranges::min_element(lanes_, std::less<>(), [](const LaneThread& place) { return place.lane->load.load(); });
   least->lane->load += cost;
   return least->lane.get();
 }
 
 void ServedModel::wake(const ModelLane& lane) {
-  for (const Place& place : lanes_)
+  for (const LaneThread& place : lanes_)
     if (place.lane.get() == &lane && place.thread) place.thread->wake(lane);
 }
 
 void ServedModel::push(std::shared_ptr<BatchJob> job) {
   batches.push(std::move(job));
-  for (const Place& place : lanes_)
+  for (const LaneThread& place : lanes_)
     if (place.thread) place.thread->wake(*place.lane);
 }
 

@@ -23,7 +23,7 @@
 #include "serve/engine/route.h"
 #include "serve/engine/served_run.h"
 #include "serve/engine/served_tokenizer.h"
-#include "serve/http/deliveries.h"
+#include "serve/http/callback_batch.h"
 #include "serve/metrics/metrics.h"
 
 namespace qkv {
@@ -41,11 +41,11 @@ class ModelLane : public Lane {
 
   // Called by events of the loops, within a step: runs a function on the prepare thread once the step has ended. So a
   // step wakes that thread once, however many texts it continues.
-  void post(Deliveries::Function event) { events_.add(std::move(event)); }
+  void post(CallbackBatch::Function event) { events_.add(std::move(event)); }
 
   struct Hooks {
-    std::function<void(double)> on_busy;    // called with the seconds of each step
-    std::function<void(Deliveries&)> send;  // sends them to the prepare thread
+    std::function<void(double)> on_busy;       // called with the seconds of each step
+    std::function<void(CallbackBatch&)> send;  // sends them to the prepare thread
   };
   Hooks hooks;
   // Bytes of keys and values. A translation uses what is reserved for it.
@@ -53,7 +53,7 @@ class ModelLane : public Lane {
 
  private:
   ServedModel& model_;
-  Deliveries events_;  // of the step
+  CallbackBatch events_;  // of the step
 };
 
 class ServedModel {
@@ -102,7 +102,7 @@ class ServedModel {
   void push(std::shared_ptr<BatchJob> job);  // of the batches
 
  private:
-  struct Place {
+  struct LaneThread {
     std::shared_ptr<ModelLane> lane;
     ComputeThread* thread = nullptr;
   };
@@ -112,7 +112,7 @@ class ServedModel {
   void set_chat(const ServedRun& run);
 
   ModelMetrics& metrics_;
-  std::vector<Place> lanes_;
+  std::vector<LaneThread> lanes_;
 };
 
 }  // namespace qkv

@@ -78,7 +78,7 @@ struct ServedTokenizer::State {
 
 ServedTokenizer::ServedTokenizer(const std::string& run_directory, RunKind kind)
     : state_(std::make_unique<const State>(
-          read_unchanged(run_directory, [&] { return read_tokenizer(run_directory, kind); }))) {}
+          read_consistently(run_directory, [&] { return read_tokenizer(run_directory, kind); }))) {}
 ServedTokenizer::~ServedTokenizer() = default;
 
 std::vector<int32_t> ServedTokenizer::encode(const std::string& text, bool with_edges, bool plain) const {

@@ -72,7 +72,7 @@ Service::Service(const ServerOptions& options)
   thread_ = start_thread("server", [this] {
     set_threads(1);
     is_prepare_thread_ = true;
-    while (!has_memory_for([&] { prepare_.run(); })) {
+    while (!run_unless_out_of_memory([&] { prepare_.run(); })) {
     }
   });
 }
@@ -120,7 +120,7 @@ void Service::start(size_t number, const ModelPtr& model) {
   model->start(workers,
                {std::max(options_.max_beam, options_.rows / lanes), options_.cache / (lanes * std::ssize(runs_))},
                {[this](double seconds) { metrics_.add_busy_seconds(seconds); },
-                [this](Deliveries& events) {
+                [this](CallbackBatch& events) {
                   events.send([this](auto&& call_all) {
                     post([call_all] {
                       SendBatch batch;
@@ -147,7 +147,7 @@ void Service::load() {
       const std::lock_guard lock(models_mutex_);
       models_ = models;
     }
-    sole_models_.set(models_);
+    default_models_.set(models_);
     events_ = events;
     loading_ = false;
     published->set_value();
@@ -181,7 +181,7 @@ void Service::replace(size_t number, const ModelPtr& model) {
     const std::lock_guard lock(models_mutex_);
     retired_.push_back(std::exchange(models_[number], model));
   }
-  sole_models_.set(models_);
+  default_models_.set(models_);
   drop_retired();
 }
 
@@ -279,7 +279,7 @@ void Service::run_long(const CallPtr& call, size_t bytes, Part function) {
       error = std::current_exception();
     }
     CallPart::current = nullptr;
-    const bool is_posted = has_memory_for([&] {
+    const bool is_posted = run_unless_out_of_memory([&] {
       post_to(weak, [left = std::move(part.left), error](const CallPtr& next) {
         for (const Part& action : left) action(next);
         if (error) std::rethrow_exception(error);

@@ -24,14 +24,14 @@
 #include "serve/api/event_store.h"
 #include "serve/api/libre_files.h"
 #include "serve/engine/call.h"
+#include "serve/engine/default_models.h"
 #include "serve/engine/served_model.h"
-#include "serve/engine/sole_models.h"
 #include "serve/engine/text_threads.h"
 #include "serve/http/api_keys.h"
 #include "serve/http/client_shares.h"
-#include "serve/http/has_memory.h"
 #include "serve/http/http_server.h"
 #include "serve/http/origin.h"
+#include "serve/http/out_of_memory.h"
 #include "serve/http/trusted_proxies.h"
 #include "serve/metrics/metrics.h"
 #include "serve/metrics/request_log.h"
@@ -77,7 +77,8 @@ class Service : public HttpHandler {
     boost::asio::post(prepare_, std::forward<Function>(function));
   }
 
-  // Returns a function (Deliveries) that continues a call, unless it has ended by then (Call::proceed), or gives it up.
+  // Returns a function (CallbackBatch) that continues a call, unless it has ended by then (Call::proceed), or gives it
+  // up.
   template <class Function>
   static auto continuation(std::weak_ptr<Call> call, Function function) {
     return [call = std::move(call), function = std::move(function)](bool lost) mutable {
@@ -91,7 +92,7 @@ class Service : public HttpHandler {
   template <class Function>
   void post_to(std::weak_ptr<Call> call, Function function) {
     auto next = continuation(std::move(call), std::move(function));
-    if (!has_memory_for([&] { post([next]() mutable { next(false); }); })) next(true);
+    if (!run_unless_out_of_memory([&] { post([next]() mutable { next(false); }); })) next(true);
   }
 
   // Calls a function of a call whose time grows with these bytes: at once if they are few, otherwise on a text thread.
@@ -171,12 +172,12 @@ class Service : public HttpHandler {
   std::atomic<bool> loading_ = true, draining_ = false, ending_ = false;
   ClientShares bodies_;   // bytes of bodies that are being read or wait
   ClientShares answers_;  // bytes of answers that clients have not read
-  ThreadShare share_;
+  ThreadBudget share_;
   std::vector<std::unique_ptr<ComputeThread>> compute_;
   mutable std::mutex models_mutex_;
   std::vector<ModelPtr> models_;   // under the mutex
   std::vector<ModelPtr> retired_;  // replaced, and used by calls that have not ended
-  SoleModels sole_models_;
+  DefaultModels default_models_;
   boost::asio::io_context prepare_{1};
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> guard_{prepare_.get_executor()};
   boost::asio::steady_timer cleaning_{prepare_};

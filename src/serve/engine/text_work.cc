@@ -31,7 +31,7 @@ template <class Result>
 class TextWork : public CallWork, public std::enable_shared_from_this<TextWork<Result>> {
  public:
   struct Text {
-    ModelQueue::Place place;
+    ModelQueue::QueueTicket place;
     ModelLane* lane = nullptr;
     int64_t cost = 0;
     uint64_t id = 0;  // in the loop
@@ -51,7 +51,7 @@ class TextWork : public CallWork, public std::enable_shared_from_this<TextWork<R
   // Without memory the call is given up.
   template <class Function>
   void post(size_t i, Function function) {
-    const bool is_posted = has_memory_for([&] {
+    const bool is_posted = run_unless_out_of_memory([&] {
       texts[i].lane->post(Service::continuation(
           call_, [self = this->shared_from_this(), function = std::move(function)](const CallPtr&) { function(); }));
     });
@@ -108,7 +108,7 @@ class TextWork : public CallWork, public std::enable_shared_from_this<TextWork<R
     text.lane->load -= text.cost;
     cancelled ? text.place.leave() : text.place.finish();
     // Without memory to cancel it, a text runs to its end unheard.
-    if (cancelled) has_memory_for([&] { with_loop(*text.lane, [&](auto& loop) { loop.cancel(text.id); }); });
+    if (cancelled) run_unless_out_of_memory([&] { with_loop(*text.lane, [&](auto& loop) { loop.cancel(text.id); }); });
     if (cancelled) model_->wake(*text.lane);
   }
 

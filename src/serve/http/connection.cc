@@ -4,7 +4,7 @@
 #include <boost/asio/detached.hpp>
 #include <utility>
 
-#include "serve/http/has_memory.h"
+#include "serve/http/out_of_memory.h"
 #include "serve/http/send_batch.h"
 
 namespace qkv {
@@ -24,7 +24,7 @@ Connection::Connection(Socket socket, const TlsContext* tls, std::string client,
 
 Connection::~Connection() {
   if (!idle_) active_--;
-  has_memory_for([&] { end_exchange(true); });
+  run_unless_out_of_memory([&] { end_exchange(true); });
 }
 
 void Connection::drain() {
@@ -37,7 +37,7 @@ void Connection::send(std::string bytes, bool last, bool broken) {
   SendBatch::post(stream_->executor(), [self = shared_from_this(), sent, last, broken](bool lost) {
     if (lost)
       self->lost_ = true;
-    else if (self->lost_ || !has_memory_for([&] { self->take(std::move(*sent), last, broken); }))
+    else if (self->lost_ || !run_unless_out_of_memory([&] { self->take(std::move(*sent), last, broken); }))
       self->close();
   });
 }

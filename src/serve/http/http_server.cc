@@ -13,8 +13,8 @@
 #include <set>
 
 #include "serve/http/connection.h"
-#include "serve/http/has_memory.h"
 #include "serve/http/listener.h"
+#include "serve/http/out_of_memory.h"
 
 namespace qkv {
 namespace {
@@ -88,7 +88,7 @@ void HttpServer::State::accept_all() {
 
 // Destroys the coroutines that had no memory to continue. Asio does that in handlers of its own.
 void HttpServer::State::unwind() {
-  while (!has_memory_for([&] { io.run_for(kPause); })) {
+  while (!run_unless_out_of_memory([&] { io.run_for(kPause); })) {
   }
   io.restart();
 }
@@ -175,14 +175,14 @@ void HttpServer::run() {
     state->accept_all();
     state->io.run();
   };
-  while (!has_memory_for(serve)) state_->unwind();
+  while (!run_unless_out_of_memory(serve)) state_->unwind();
 }
 
 void HttpServer::drain() {
   asio::post(state_->io, [state = state_.get()] {
     std::set<std::shared_ptr<Connection>> made;  // without those of the queue, which have time for a request
-    const bool is_copied = has_memory_for([&] { made = state->connections; });
-    for (const auto& listener : state->listeners) has_memory_for([&] { state->take_queue(*listener); });
+    const bool is_copied = run_unless_out_of_memory([&] { made = state->connections; });
+    for (const auto& listener : state->listeners) run_unless_out_of_memory([&] { state->take_queue(*listener); });
     state->close_listeners();
     for (const auto& connection : is_copied ? made : state->connections) connection->drain();
   });

@@ -6,7 +6,7 @@
 #include <boost/asio/post.hpp>
 #include <utility>
 
-#include "serve/http/deliveries.h"
+#include "serve/http/callback_batch.h"
 
 namespace qkv {
 
@@ -19,7 +19,7 @@ class SendBatch {
   SendBatch& operator=(const SendBatch&) = delete;
 
   // Posts a function to an executor: at once, or together with the others of this thread's batch.
-  static void post(const boost::asio::any_io_executor& executor, Deliveries::Function function) {
+  static void post(const boost::asio::any_io_executor& executor, CallbackBatch::Function function) {
     if (!current_) return boost::asio::post(executor, [function = std::move(function)] { function(false); });
     if (current_->executor_ != executor) current_->send();
     current_->executor_ = executor;
@@ -34,7 +34,7 @@ class SendBatch {
  private:
   static inline thread_local SendBatch* current_ = nullptr;
   boost::asio::any_io_executor executor_;  // of the functions
-  Deliveries functions_;
+  CallbackBatch functions_;
 };
 
 }  // namespace qkv

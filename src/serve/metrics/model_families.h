@@ -1,4 +1,4 @@
-// The families of the series of models (serve/model_metrics.h).
+// The families of the series of models (serve/metrics/model_metrics.h).
 #pragma once
 
 #include "serve/metrics/series.h"

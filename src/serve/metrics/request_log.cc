@@ -13,7 +13,7 @@
 
 #include "core/system/start_thread.h"
 #include "core/to_size.h"
-#include "serve/http/has_memory.h"
+#include "serve/http/out_of_memory.h"
 #include "serve/metrics/log_line.h"
 
 namespace qkv {
@@ -77,7 +77,7 @@ void RequestLog::State::write(RequestRecord record) {
 
 // Returns false if there is no memory for the entry.
 bool RequestLog::State::put_in(Entry entry) {
-  const bool is_in = has_memory_for([&] { queue.push_back(std::move(entry)); });
+  const bool is_in = run_unless_out_of_memory([&] { queue.push_back(std::move(entry)); });
   changed.notify_one();
   return is_in;
 }

@@ -19,7 +19,7 @@ void check_sentencepiece(std::string_view model, const std::string& where);
 // Returns the normalizer's table of a model that has been checked; "" if there is none.
 std::string_view charsmap_of(std::string_view model);
 
-// Returns the types of the pieces of a model that was checked, by id (text/sentencepiece_writer.h names them).
+// Returns the types of the pieces of a model that was checked, by id (text/pieces/sentencepiece_writer.h names them).
 std::vector<int32_t> piece_types(std::string_view model);
 
 }  // namespace qkv

@@ -42,41 +42,41 @@ void Evaluator::set_batch_tokens(int64_t batch_tokens) {
   batch_tokens_ = batch_tokens;
 }
 
-TranslationScore Evaluator::evaluate(const Transformer<float>& model, double smoothing, const Deal& deal,
+TranslationScore Evaluator::evaluate(const Transformer<float>& model, double smoothing, const RankPartition& partition,
                                      Arena& arena) const {
   Batch batch;
   Context context{arena};
   const Batcher batcher(data_, batch_tokens_, 0);
   const BatchList batches = batcher.in_order();
-  const Loss loss = loss_of_batches(deal, batches.size(), [&](int64_t b) {
+  const Loss loss = loss_of_batches(partition, batches.size(), [&](int64_t b) {
     batcher.fill(batches[b], batch);
     return model.loss(batch, smoothing, context);
   });
   const double tokens = static_cast<double>(loss.tokens);
-  return {loss.loss / tokens, loss.nll / tokens, bleu(translations(model, deal, arena), text_.target).score};
+  return {loss.loss / tokens, loss.nll / tokens, bleu(translations(model, partition, arena), text_.target).score};
 }
 
-std::vector<std::string> Evaluator::translations(const Transformer<float>& model, const Deal& deal,
+std::vector<std::string> Evaluator::translations(const Transformer<float>& model, const RankPartition& partition,
                                                  Arena& arena) const {
-  const auto found = translate_ids(model, sources_of(deal), greedy_, arena, translation_tokens(), {}, start_);
+  const auto found = translate_ids(model, sources_of(partition), greedy_, arena, translation_tokens(), {}, start_);
   std::vector<std::vector<int32_t>> ids(sources_.size());
-  deal.for_own(std::ssize(sources_), [&, i = size_t{0}](int64_t line) mutable {
+  partition.for_own(std::ssize(sources_), [&, i = size_t{0}](int64_t line) mutable {
     if (const auto& best = found[i++]; !best.empty()) ids[to_size(line)] = best.front().ids;
   });
-  deal.share_lists(ids, {model.config().max_length, model.config().target_vocab});
+  partition.all_gather_lists(ids, {model.config().max_length, model.config().target_vocab});
   std::vector<std::string> lines;
   for (const auto& translation : ids) lines.push_back(translation.empty() ? "" : target_.decode(translation));
   return lines;
 }
 
-std::vector<std::vector<int32_t>> Evaluator::sources_of(const Deal& deal) const {
+std::vector<std::vector<int32_t>> Evaluator::sources_of(const RankPartition& partition) const {
   std::vector<std::vector<int32_t>> own;
-  deal.for_own(std::ssize(sources_), [&](int64_t line) { own.push_back(sources_[to_size(line)]); });
+  partition.for_own(std::ssize(sources_), [&](int64_t line) { own.push_back(sources_[to_size(line)]); });
   return own;
 }
 
-void Evaluator::rehearse(const Transformer<float>& model, const Deal& deal, Arena& arena) const {
-  rehearse_translation(model, sources_of(deal), greedy_, arena, translation_tokens(), start_);
+void Evaluator::dry_run(const Transformer<float>& model, const RankPartition& partition, Arena& arena) const {
+  rehearse_translation(model, sources_of(partition), greedy_, arena, translation_tokens(), start_);
 }
 
 }  // namespace qkv

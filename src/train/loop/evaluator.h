@@ -10,8 +10,8 @@
 #include "decode/search/search.h"
 #include "io/runs/translation_config.h"
 #include "model/transformer.h"
-#include "ranks/deal.h"
-#include "text/corpus.h"
+#include "ranks/rank_partition.h"
+#include "text/parallel_corpus.h"
 #include "text/tokenizer.h"
 
 namespace qkv {
@@ -37,17 +37,19 @@ class Evaluator {
   void set_batch_tokens(int64_t batch_tokens);
 
   // Batches and lines are dealt out to ranks, which all get the score.
-  TranslationScore evaluate(const Transformer<float>& model, double smoothing, const Deal& deal, Arena& arena) const;
+  TranslationScore evaluate(const Transformer<float>& model, double smoothing, const RankPartition& partition,
+                            Arena& arena) const;
   // Uses as much of the arena as the translations of evaluate will. Its loss needs less than a training step on
   // sequences of this length.
-  void rehearse(const Transformer<float>& model, const Deal& deal, Arena& arena) const;
+  void dry_run(const Transformer<float>& model, const RankPartition& partition, Arena& arena) const;
   int64_t longest() const { return data_.longest(); }  // tokens of the longest source or target
   Evaluator(const Evaluator&) = delete;
   Evaluator& operator=(const Evaluator&) = delete;
 
  private:
-  std::vector<std::string> translations(const Transformer<float>& model, const Deal& deal, Arena& arena) const;
-  std::vector<std::vector<int32_t>> sources_of(const Deal& deal) const;  // that this rank translates
+  std::vector<std::string> translations(const Transformer<float>& model, const RankPartition& partition,
+                                        Arena& arena) const;
+  std::vector<std::vector<int32_t>> sources_of(const RankPartition& partition) const;  // that this rank translates
   int64_t translation_tokens() const { return std::min<int64_t>(batch_tokens_, 4096); }
 
   std::string name_;  // of the text

@@ -9,7 +9,7 @@
 #include <filesystem>
 #include <utility>
 
-#include "core/system/in_use.h"
+#include "core/system/temp_file_lock.h"
 
 namespace qkv {
 namespace {
@@ -49,7 +49,7 @@ void remove_abandoned(const std::filesystem::path& folder) {
 bool mark(const std::string& path, FileDescriptor& lock) {
   lock = open_directory(path);
   if (!lock && errno != ENOENT) fail_file(path, "cannot be opened");
-  return lock && mark_in_use(lock, path);
+  return lock && lock_temp_file(lock, path);
 }
 
 }  // namespace

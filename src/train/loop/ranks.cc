@@ -16,7 +16,7 @@
 #include "io/mapped_file.h"
 #include "qkv/threads.h"
 #include "qkv/version.h"
-#include "ranks/exchange.h"
+#include "ranks/collectives.h"
 
 namespace qkv {
 namespace {

@@ -81,7 +81,7 @@ StepExchange::StepExchange(Ranks& ranks, int64_t shards, ParameterList<float>& p
       buckets_(buckets_of(parameters, ranks.size())),
       slices_(slices_by_rank(buckets_, ranks.size())),
       shards_(shards),
-      own_(share_of(shards, ranks.rank(), ranks.size())),
+      own_(even_slice(shards, ranks.rank(), ranks.size())),
       nodes_(nodes_of_ranks(shards, ranks.size())[to_size(ranks.rank())]),
       exchange_(make_gradient_exchange(ranks.communicator(), shards, {buckets_, gradients_})),
       weights_(make_weight_exchange(ranks.communicator(), {buckets_, values_}, parameters.values())),
@@ -164,7 +164,7 @@ StepExchange::Pause StepExchange::share_losses(std::span<Loss> losses, int64_t s
   notes[to_size(ranks_.rank())] = {step, hash_of(position), pause.stops, pause.pauses, pause.done};
   std::vector<ByteParts> parts;
   for (int rank = 0; rank < ranks_.size(); rank++) {
-    const Share own = share_of(shards_, rank, ranks_.size());
+    const EvenSlice own = even_slice(shards_, rank, ranks_.size());
     parts.push_back({std::as_writable_bytes(std::span(&notes[to_size(rank)], 1)),
                      std::as_writable_bytes(losses.subspan(to_size(own.begin), to_size(own.end - own.begin)))});
   }

@@ -13,9 +13,9 @@
 #include "data/batch_stream.h"
 #include "model/layers/output.h"
 #include "model/layers/parameter.h"
-#include "ranks/exchange.h"
+#include "ranks/collectives.h"
+#include "ranks/even_slice.h"
 #include "ranks/gradient_exchange.h"
-#include "ranks/share.h"
 #include "ranks/weight_exchange.h"
 #include "train/loop/ranks.h"
 #include "train/loop/state_exchange.h"
@@ -87,7 +87,7 @@ class StepExchange {
   std::vector<Slice> buckets_;
   std::vector<std::vector<Slice>> slices_;  // of each rank
   int64_t shards_;
-  Share own_;                    // shards of this rank
+  EvenSlice own_;                // shards of this rank
   std::vector<TreeNode> nodes_;  // of this rank
   std::unique_ptr<GradientExchange> exchange_;
   std::unique_ptr<WeightExchange> weights_;

@@ -54,9 +54,9 @@ Trainer::Trainer(const Recipe& recipe, const RunDirectory& run, Task& task, cons
       checks_outputs_(config_.detect_anomaly),
       arena_(room_for_steps(used_before_, fixed_bytes())),
       started_(std::chrono::steady_clock::now()) {
-  if (ranks) task_.deal_out(Deal(ranks->communicator()));
+  if (ranks) task_.partition(RankPartition(ranks->communicator()));
   resume();
-  rehearse();
+  dry_run();
 }
 
 double Trainer::seconds() const {

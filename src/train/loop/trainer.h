@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "core/tree_sum.h"
-#include "io/metrics.h"
+#include "io/metrics_file.h"
 #include "io/runs/adapter.h"
 #include "io/runs/run_directory.h"
 #include "model/transformer.h"
@@ -43,7 +43,7 @@ class Trainer {
   bool resume_files();
   bool load(const std::string& state);
   void share_state();
-  void rehearse();
+  void dry_run();
   bool follow();
   bool is_first() const { return !exchange_ || exchange_->ranks().is_first(); }
   void command(Command command);

@@ -26,7 +26,7 @@ void Trainer::explain_skipped(const StreamPosition& begin) {
   if (exchange_) exchange_->wait_for_weights();
   if (bad < config_.shards && (!exchange_ || exchange_->owns(bad))) {
     checks_outputs_ = repeats_ = true;
-    task_.deal_out({});
+    task_.partition({});
     task_.seek(begin);
     const int64_t batches = batches_of_step(config_, progress_.step + 1);
     for (int64_t i = 0; i < bad * batches; i++) task_.skip();

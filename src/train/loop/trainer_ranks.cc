@@ -7,7 +7,7 @@
 
 #include "core/fail.h"
 #include "core/to_size.h"
-#include "ranks/exchange.h"
+#include "ranks/collectives.h"
 #include "train/loop/trainer.h"
 #include "train/optimizer/schedule.h"
 #include "train/optimizer/step_table.h"

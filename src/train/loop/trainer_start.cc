@@ -7,8 +7,8 @@
 #include "core/fail.h"
 #include "io/atomic_file.h"
 #include "io/weights/weights.h"
+#include "train/loop/dry_run.h"
 #include "train/loop/memory_check.h"
-#include "train/loop/rehearsal.h"
 #include "train/loop/trainer.h"
 #include "train/optimizer/trained_parts.h"
 
@@ -76,15 +76,15 @@ size_t Trainer::fixed_bytes() const {
 }
 
 // Makes memory known, and its pages present, before the first step.
-void Trainer::rehearse() {
+void Trainer::dry_run() {
   const std::span<float> weights = model_.trained().values(), gradients = model_.trained().gradients();
   std::copy(weights.begin(), weights.end(), candidate_.trained().values().begin());
   rehearse_within_memory(used_before_ + fixed_bytes(), config_.batch_tokens,
-                         [&] { task_.rehearse(model_, candidate_, arena_); });
+                         [&] { task_.dry_run(model_, candidate_, arena_); });
   if (exchange_) exchange_->compare_gradients();
   std::fill(gradients.begin(), gradients.end(), 0.0f);
   clear_base_gradients();
-  rehearse_average(model_.trained(), arena_);
+  dry_run_average(model_.trained(), arena_);
 
   const double parameters = mebibytes(weights.size_bytes()), optimizer = mebibytes(optimizer_.bytes()),
                gradient =

@@ -9,9 +9,9 @@
 #include "core/hash.h"
 #include "core/to_size.h"
 #include "decode/generation/generation.h"
+#include "train/loop/dry_run.h"
 #include "train/loop/loss_of_batches.h"
-#include "train/loop/place_list.h"
-#include "train/loop/rehearsal.h"
+#include "train/loop/source_locations.h"
 #include "train/tasks/objective.h"
 
 namespace qkv {
@@ -112,7 +112,7 @@ DevScore LanguageTask::evaluate(const Transformer<float>& model, Arena& arena) {
   Batch batch;
   Context context{arena};
   const TextBatches::Epoch epoch = dev_batches_.in_order();
-  const Loss loss = loss_of_batches(deal_, epoch.batches(), [&](int64_t b) {
+  const Loss loss = loss_of_batches(partition_, epoch.batches(), [&](int64_t b) {
     dev_batches_.fill(epoch, b, batch);
     return model.loss(batch, recipe_.training.label_smoothing, context);
   });
@@ -133,8 +133,8 @@ std::string LanguageTask::sample(const Transformer<float>& model, Arena& arena) 
   return "sample:\n" + codec_.decode(generate_ids(model, {}, ends_, options, arena).ids);
 }
 
-void LanguageTask::rehearse(const Transformer<float>& model, const Transformer<float>& candidate, Arena& arena) {
-  rehearse_step(model, recipe_.training, std::max(batches_.longest(), dev_batches_.longest()), batch_, arena);
+void LanguageTask::dry_run(const Transformer<float>& model, const Transformer<float>& candidate, Arena& arena) {
+  dry_run_step(model, recipe_.training, std::max(batches_.longest(), dev_batches_.longest()), batch_, arena);
   Context context = training_context(arena, recipe_.training, 0);
   loss_and_gradient(model, context);
   sample(candidate, arena);

@@ -24,7 +24,7 @@ class LanguageTask : public Task {
                const TokenStream& dev);
 
   std::string fingerprint() const override { return fingerprint_; }
-  void deal_out(const Deal& deal) override { deal_ = deal; }
+  void partition(const RankPartition& partition) override { partition_ = partition; }
   bool seek(const StreamPosition& position) override;
   const StreamPosition& position() const override { return position_; }
   void next() override;
@@ -38,7 +38,7 @@ class LanguageTask : public Task {
   DevScore evaluate(const Transformer<float>& model, Arena& arena) override;
   Metric metric() const override { return {"bits/byte", false}; }
   std::string sample(const Transformer<float>& model, Arena& arena) override;
-  void rehearse(const Transformer<float>& model, const Transformer<float>& candidate, Arena& arena) override;
+  void dry_run(const Transformer<float>& model, const Transformer<float>& candidate, Arena& arena) override;
   size_t bytes() const override { return replicas_.bytes(); }
 
  private:
@@ -49,7 +49,7 @@ class LanguageTask : public Task {
   const TextCodec& codec_;
   const TextEnds& ends_;
   const TokenStream &text_, &dev_;
-  Deal deal_;
+  RankPartition partition_;
   std::string fingerprint_;
   TextBatches batches_, dev_batches_;
   StreamPosition position_;

@@ -7,14 +7,14 @@
 #include "core/to_size.h"
 #include "data/log/log_shape.h"
 #include "eval/baselines.h"
-#include "eval/dealt_ranker.h"
+#include "eval/partitioned_ranker.h"
 #include "eval/transition_fit.h"
 #include "io/runs/recommender_run.h"
 #include "io/runs/run_config.h"
 #include "recommend/item_scores.h"
 #include "recommend/model_ranker.h"
-#include "train/fit_to_log.h"
-#include "train/loop/place_list.h"
+#include "train/auto_preset.h"
+#include "train/loop/source_locations.h"
 #include "train/tasks/objective.h"
 
 namespace qkv {
@@ -189,8 +189,8 @@ RankingScore RecommendationTask::rank_validation(ItemRanker& ranker) const {
                                .repeats = recipe_.recommendation.repeats,
                                .next = recipe_.recommendation.holdout,
                                .most_users = users_for(log_.item_count(), kMostPairs),
-                               .users_at_once = kUsersAtOnce * deal_.ranks()};
-  DealtRanker dealt(ranker, log_.item_count(), deal_);
+                               .users_at_once = kUsersAtOnce * partition_.ranks()};
+  PartitionedRanker dealt(ranker, log_.item_count(), partition_);
   return rank_targets(log_, options, dealt);
 }
 
@@ -209,7 +209,7 @@ DevScore RecommendationTask::evaluate_with_transitions(const Transformer<float>&
   const auto score = [&](Histories histories, Matrix<float> scores) {
     score_items(model, recipe_.recommendation.positions_from_end, histories, scores, arena);
   };
-  const TransitionFit fit = fit_weight(log_, split_, recipe_.recommendation.repeats, *transitions_, score, deal_);
+  const TransitionFit fit = fit_weight(log_, split_, recipe_.recommendation.repeats, *transitions_, score, partition_);
   TransitionConfig config = transitions_->config();
   config.weight = fit.weight;
   return {0,
@@ -223,7 +223,7 @@ DevScore RecommendationTask::evaluate_with_transitions(const Transformer<float>&
           [config](const RunDirectory& run) { write_fields(run.transitions(), config); }};
 }
 
-void RecommendationTask::rehearse(const Transformer<float>& model, const Transformer<float>& candidate, Arena& arena) {
+void RecommendationTask::dry_run(const Transformer<float>& model, const Transformer<float>& candidate, Arena& arena) {
   const StreamPosition present = position_;
   const Arena::Scope scope(arena);
   int64_t most = 0;

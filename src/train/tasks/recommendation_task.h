@@ -28,7 +28,7 @@ class RecommendationTask : public Task {
                      const ItemFeatures& features = {});
 
   std::string fingerprint() const override { return fingerprint_; }
-  void deal_out(const Deal& deal) override { deal_ = deal; }
+  void partition(const RankPartition& partition) override { partition_ = partition; }
   bool seek(const StreamPosition& position) override;
   const StreamPosition& position() const override { return position_; }
   void next() override;
@@ -45,7 +45,7 @@ class RecommendationTask : public Task {
   Metric metric() const override { return {"NDCG@10", true, transitions_ ? "NDCG@10 without transitions" : ""}; }
   std::vector<EvaluationReport::Candidate> baselines() override;
   std::string verdict(double best) const override;
-  void rehearse(const Transformer<float>& model, const Transformer<float>& candidate, Arena& arena) override;
+  void dry_run(const Transformer<float>& model, const Transformer<float>& candidate, Arena& arena) override;
 
   size_t data_bytes() const override {
     return log_.bytes() + batches_.bytes() + list_.bytes() + (transitions_ ? transitions_->bytes() : 0);
@@ -64,7 +64,7 @@ class RecommendationTask : public Task {
 
   const RecommendationRecipe& recipe_;
   const Interactions& log_;
-  Deal deal_;
+  RankPartition partition_;
   Split split_;
   std::string fingerprint_;
   ItemBatches batches_;

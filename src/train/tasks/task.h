@@ -13,7 +13,7 @@
 #include "model/layers/finite_check.h"
 #include "model/transformer.h"
 #include "qkv/training.h"
-#include "ranks/deal.h"
+#include "ranks/rank_partition.h"
 
 namespace qkv {
 
@@ -43,8 +43,8 @@ class Task {
   // Identifies the training data in saved states.
   virtual std::string fingerprint() const = 0;
   // Divides evaluation and the preparation of data among ranks. All of them then call seek, look_ahead, evaluate,
-  // baselines and rehearse together, and get the same results.
-  virtual void deal_out(const Deal& deal) = 0;
+  // baselines and dry_run together, and get the same results.
+  virtual void partition(const RankPartition& partition) = 0;
   // Moves to a batch. Must be called before the functions below. Returns false if there is no such batch.
   virtual bool seek(const StreamPosition& position) = 0;
   // Returns the position of the next batch.
@@ -67,7 +67,7 @@ class Task {
   // Returns the loss of the current batch and adds its gradients to the model's.
   virtual Loss loss_and_gradient(const Transformer<float>& model, Context& c) = 0;
   // Returns the rows that the current batch needs and their gradients, if the task computes those of a small table
-  // instead of the model's (train/step_table.h); otherwise null.
+  // instead of the model's (train/optimizer/step_table.h); otherwise null.
   virtual const StepTable* step_table() const { return nullptr; }
   // Called after every step of the optimizer.
   virtual void after_step(const Transformer<float>&) {}
@@ -86,7 +86,7 @@ class Task {
   virtual std::string sample(const Transformer<float>&, Arena&) { return ""; }
   // Uses as much of the arena as the largest training step of `model` and an evaluation of `candidate` will. Leaves
   // arbitrary values in the gradients.
-  virtual void rehearse(const Transformer<float>& model, const Transformer<float>& candidate, Arena& arena) = 0;
+  virtual void dry_run(const Transformer<float>& model, const Transformer<float>& candidate, Arena& arena) = 0;
   // Returns the bytes of the training data, if it is in memory.
   virtual size_t data_bytes() const { return 0; }
   // Returns the bytes of activations that the task holds outside the arena.

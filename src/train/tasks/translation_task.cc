@@ -5,15 +5,15 @@
 #include <utility>
 
 #include "core/to_size.h"
-#include "train/loop/place_list.h"
-#include "train/loop/rehearsal.h"
+#include "train/loop/dry_run.h"
+#include "train/loop/source_locations.h"
 #include "train/tasks/objective.h"
 
 namespace qkv {
 
-void TranslationTask::deal_out(const Deal& deal) {
-  deal_ = deal;
-  stream_.deal_out(deal);
+void TranslationTask::partition(const RankPartition& partition) {
+  partition_ = partition;
+  stream_.partition(partition);
 }
 
 Loss TranslationTask::loss_and_gradient(const Transformer<float>& model, Context& c) {
@@ -21,7 +21,7 @@ Loss TranslationTask::loss_and_gradient(const Transformer<float>& model, Context
 }
 
 std::string TranslationTask::places(const StreamPosition& position, TokenSide side, std::span<const int64_t> rows) {
-  deal_out({});
+  partition({});
   seek(position);
   const std::vector<int64_t> lines = stream_.lines();
   LineRanges ranges;
@@ -33,16 +33,16 @@ std::string TranslationTask::places(const StreamPosition& position, TokenSide si
 }
 
 DevScore TranslationTask::evaluate(const Transformer<float>& model, Arena& arena) {
-  const TranslationScore score = evaluator_.evaluate(model, config_.label_smoothing, deal_, arena);
+  const TranslationScore score = evaluator_.evaluate(model, config_.label_smoothing, partition_, arena);
   return {score.loss,
           score.bleu,
           {},
           {{"loss", score.loss, 3}, {"perplexity", std::exp(score.nll), 2}, {"bleu", score.bleu, 2}}};
 }
 
-void TranslationTask::rehearse(const Transformer<float>& model, const Transformer<float>& candidate, Arena& arena) {
-  rehearse_step(model, config_, std::max(stream_.longest(), evaluator_.longest()), batch_, arena);
-  evaluator_.rehearse(candidate, deal_, arena);
+void TranslationTask::dry_run(const Transformer<float>& model, const Transformer<float>& candidate, Arena& arena) {
+  dry_run_step(model, config_, std::max(stream_.longest(), evaluator_.longest()), batch_, arena);
+  evaluator_.dry_run(candidate, partition_, arena);
 }
 
 }  // namespace qkv

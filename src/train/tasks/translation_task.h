@@ -15,7 +15,7 @@ class TranslationTask : public Task {
       : config_(recipe.training), stream_(stream), evaluator_(evaluator) {}
 
   std::string fingerprint() const override { return stream_.fingerprint(); }
-  void deal_out(const Deal& deal) override;
+  void partition(const RankPartition& partition) override;
   bool seek(const StreamPosition& position) override { return stream_.seek(position); }
   const StreamPosition& position() const override { return stream_.position(); }
   void next() override { stream_.next(batch_); }
@@ -30,13 +30,13 @@ class TranslationTask : public Task {
   std::string places(const StreamPosition& position, TokenSide side, std::span<const int64_t> rows) override;
   DevScore evaluate(const Transformer<float>& model, Arena& arena) override;
   Metric metric() const override { return {"BLEU"}; }
-  void rehearse(const Transformer<float>& model, const Transformer<float>& candidate, Arena& arena) override;
+  void dry_run(const Transformer<float>& model, const Transformer<float>& candidate, Arena& arena) override;
 
  private:
   const TrainingConfig& config_;
   BatchStream& stream_;
   const Evaluator& evaluator_;
-  Deal deal_;
+  RankPartition partition_;
   Batch batch_;
 };
 

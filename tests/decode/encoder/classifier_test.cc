@@ -26,9 +26,9 @@ using testing::error_of;
 using testing::relative_error;
 using testing::TempDir;
 
-constexpr double kTolerance = 1e-5;  // relative, of all scores of a model in float32
+constexpr double kScoreTolerance = 1e-5;  // relative, of all scores of a model in float32
 
-std::string golden(const std::string& name) { return QKV_GOLDEN_DIR "/classify/" + name; }
+std::string golden_classifier(const std::string& name) { return QKV_GOLDEN_DIR "/classify/" + name; }
 
 // The results of transformers for a model.
 struct ExpectedScores {
@@ -38,7 +38,7 @@ struct ExpectedScores {
   std::vector<float> logits, scores;  // [inputs, labels]
 
   explicit ExpectedScores(const std::string& name) {
-    const json file = json::parse(testing::slurp(golden(name) + "/expected.json"));
+    const json file = json::parse(testing::slurp(golden_classifier(name) + "/expected.json"));
     labels = file.at("labels").get<std::vector<std::string>>();
     for (const json& input : file.at("inputs")) {
       inputs.push_back({input.at("text").get<std::string>()});
@@ -66,7 +66,7 @@ std::vector<float> all_scores(const Classifier& classifier, const std::vector<Cl
 class ImportedClassifier : public ::testing::Test {
  protected:
   std::string import(const std::string& name) {
-    report_ = import_model(golden(name), directory_ / name);
+    report_ = import_model(golden_classifier(name), directory_ / name);
     return directory_ / name;
   }
 
@@ -83,10 +83,10 @@ TEST_P(ClassifierOf, MatchesLabelsAndScoresOfTransformers) {
   EXPECT_EQ(classifier.labels(), expected.labels);
   EXPECT_EQ(classifier.max_length(), 14);
   EXPECT_LE(relative_error(all_scores(classifier, expected.inputs, {.scores = ScoreFunction::none}), expected.logits),
-            kTolerance);
+            kScoreTolerance);
   const bool logits = std::string(GetParam()) == "cross";  // for a cross-encoder, unlike the pipeline of transformers
   EXPECT_LE(relative_error(all_scores(classifier, expected.inputs), logits ? expected.logits : expected.scores),
-            kTolerance);
+            kScoreTolerance);
 }
 
 TEST_P(ClassifierOf, JoinsAndTruncatesPairsLikeTransformers) {
@@ -289,11 +289,13 @@ TEST_F(ImportedClassifier, EmbedsTextsLikeTheEncoderInside) {
 // Changes of a model's files that import refuses or reads in another way.
 class ClassifierFiles : public ImportedClassifier {
  protected:
-  void SetUp() override { std::filesystem::copy(golden("bert"), model(), std::filesystem::copy_options::recursive); }
+  void SetUp() override {
+    std::filesystem::copy(golden_classifier("bert"), model(), std::filesystem::copy_options::recursive);
+  }
   std::string model() const { return directory_ / "model"; }
   std::string out() const { return directory_ / "run"; }
   void change(const std::string& member, const json& value) {
-    json object = json::parse(testing::slurp(golden("bert") + "/config.json"));
+    json object = json::parse(testing::slurp(golden_classifier("bert") + "/config.json"));
     object[member] = value;
     testing::spill(model() + "/config.json", object.dump());
   }

@@ -80,17 +80,18 @@ template void rotary_table<double>(const RotaryConfig&, Matrix<double>);
 
 template <>
 void rotary<float>(Matrix<float> x, int64_t head_width, std::span<const int32_t> positions, Matrix<const float> table,
-                   Turn turn) {
+                   Rotation turn) {
   const ProfiledOp profiled("rotary", {x.rows, x.cols}, memory_work(2, x.rows, x.cols));
   const auto kernel = QKV_DISPATCH(RotaryRows);
   parallel_rows(x.rows, x.cols, [&](int64_t begin, int64_t end) {
-    kernel(x.row_range(begin, end), head_width, positions.data() + begin, table, turn == Turn::forward ? 1.0f : -1.0f);
+    kernel(x.row_range(begin, end), head_width, positions.data() + begin, table,
+           turn == Rotation::forward ? 1.0f : -1.0f);
   });
 }
 
 template <>
 void rotary<double>(Matrix<double> x, int64_t head_width, std::span<const int32_t> positions,
-                    Matrix<const double> table, Turn turn) {
+                    Matrix<const double> table, Rotation turn) {
   reference::rotary(x, head_width, positions, table, turn);
 }
 

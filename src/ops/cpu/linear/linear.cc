@@ -1,5 +1,5 @@
-// Linear layers by oneDNN, block by block, for the shapes that ops/linear/tile_linear.h does not handle. The work that
-// follows a product (bias, activation) runs while its block is in the cache.
+// Linear layers by oneDNN, block by block, for the shapes that ops/cpu/linear/tile_linear.h does not handle. The work
+// that follows a product (bias, activation) runs while its block is in the cache.
 #include "ops/linear.h"
 
 #include <omp.h>

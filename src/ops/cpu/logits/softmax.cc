@@ -1,4 +1,4 @@
-// Softmax in two passes over a row, as in ops/logits/cross_entropy.cc.
+// Softmax in two passes over a row, as in ops/cpu/logits/cross_entropy.cc.
 #include "ops/softmax.h"
 
 #include "core/system/isa.h"

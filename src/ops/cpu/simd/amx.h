@@ -1,6 +1,6 @@
 // Tiles of Intel AMX: registers of 16 rows of 64 bytes, and products of bytes in them. Kernels of "avx512" use them
-// where the machine has them (core/isa.h). They are assembly because compilers accept their own functions for AMX only
-// in code that is built for it.
+// where the machine has them (core/system/isa.h). They are assembly because compilers accept their own functions for
+// AMX only in code that is built for it.
 #pragma once
 
 #include <cstdint>

@@ -25,7 +25,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 using Floats = hn::CappedTag<float, 16>;
 using Vector = hn::Vec<Floats>;
 
-// The instruction set that this code is compiled for, by its name in core/isa.h.
+// The instruction set that this code is compiled for, by its name in core/system/isa.h.
 constexpr const char* kIsa = HWY_TARGET == HWY_AVX3   ? "avx512"
                              : HWY_TARGET == HWY_AVX2 ? "avx2"
                              : HWY_TARGET == HWY_NEON ? "neon"

@@ -1,0 +1,33 @@
+#include "train/loop/dry_run.h"
+
+#include <algorithm>
+
+#include "core/to_size.h"
+#include "train/tasks/objective.h"
+
+namespace qkv {
+
+void dry_run_step(const Transformer<float>& model, const TrainingConfig& config, int64_t longest, Batch& batch,
+                  Arena& arena) {
+  const int64_t budget = config.batch_tokens, length = std::min(budget, longest);
+  batch.clear();
+  std::vector<int32_t> ids;
+  for (int64_t left = budget; left > 0; left -= length) {
+    ids.assign(to_size(std::min(left, length)), 0);
+    if (model.config().has_encoder()) batch.source.append(ids);
+    batch.target.append(ids);
+    batch.labels.insert(batch.labels.end(), ids.begin(), ids.end());
+  }
+  for (Packed* side : {&batch.source, &batch.target}) side->offsets.reserve(to_size(budget) + 1);
+  Context context = training_context(arena, config, 0);
+  model.loss_and_gradient(batch, objective_of(config), context);
+}
+
+void dry_run_average(const ParameterList<float>& parameters, Arena& arena) {
+  int64_t largest = 0;
+  for (const auto& p : parameters.all()) largest = std::max(largest, p.size());
+  const Arena::Scope scope(arena);
+  arena.zeros<double>(1, largest);
+}
+
+}  // namespace qkv
