@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "fuzz/tiny_runs.h"
+#include "serve/api/gorse_history.h"
 #include "serve/engine/service.h"
 #include "tests/allocation/malloc.h"
 #include "tests/support/temp_dir.h"
@@ -36,7 +37,7 @@ class WatchedServer {
       service_.post([this, done] {
         models_ = service_.models();
         prepare.watch();
-        service_.events()->append({}, [this, done](const std::string&) {
+        service_.state<GorseState>().events()->append({}, [this, done](const std::string&) {
           file.watch();
           done();
         });

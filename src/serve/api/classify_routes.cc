@@ -7,6 +7,7 @@
 
 #include "core/json.h"
 #include "core/to_size.h"
+#include "serve/api/families.h"
 #include "serve/engine/batch_work.h"
 #include "serve/engine/request_limits.h"
 #include "serve/engine/request_object.h"

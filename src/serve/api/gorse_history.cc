@@ -4,6 +4,8 @@
 #include <set>
 #include <utility>
 
+#include "serve/engine/served_model.h"
+
 namespace qkv {
 namespace {
 
@@ -24,12 +26,12 @@ int64_t ticks_of_log(const Recommender& recommender) {
   return times.back() < 100'000'000'000'000'000 ? kTicks : 0;
 }
 
-std::shared_ptr<EventStore> open_events(const std::string& path, const std::vector<ModelPtr>& models) {
-  if (path.empty()) return nullptr;
+std::function<void()> GorseState::prepare(const std::vector<ModelPtr>& models) {
+  if (path_.empty()) return [] {};
   int64_t ticks = 0;
   for (const ModelPtr& model : models)
     if (ticks == 0 && model->recommender) ticks = ticks_of_log(*model->recommender);
-  return std::make_shared<EventStore>(path, std::max<int64_t>(ticks, 1));
+  return [this, opened = std::make_shared<EventStore>(path_, std::max<int64_t>(ticks, 1))] { events_ = opened; };
 }
 
 RecommendLine history_of_user(const std::string& user, const Recommender& recommender, const EventStore* events) {

@@ -6,13 +6,26 @@
 #include <vector>
 
 #include "qkv/recommend_lines.h"
-#include "serve/engine/service.h"
+#include "serve/api/event_store.h"
+#include "serve/engine/api_family.h"
 
 namespace qkv {
 
-// Opens the file of events, in the unit of the first recommender's log, or in seconds if that is unknown. Returns null
-// for the path "".
-std::shared_ptr<EventStore> open_events(const std::string& path, const std::vector<ModelPtr>& models);
+// What Gorse's routes keep: the events that clients have reported.
+class GorseState : public FamilyState {
+ public:
+  explicit GorseState(const ServerOptions& options) : path_(options.events) {}
+
+  // Opens the file of events, in the unit of the first recommender's log, or in seconds if that is unknown.
+  std::function<void()> prepare(const std::vector<ModelPtr>& models) override;
+
+  // Returns the events, or null if they are not stored. Prepare thread and text threads.
+  const std::shared_ptr<EventStore>& events() const { return events_; }
+
+ private:
+  const std::string path_;
+  std::shared_ptr<EventStore> events_;
+};
 
 // Returns the ticks per second of the times in a run's log: 1, 1000 or 1,000,000, by the size of one of them; 0 if it
 // has none or they do not look like times since 1970.

@@ -5,6 +5,7 @@
 
 #include "core/json.h"
 #include "data/log/event_time.h"
+#include "serve/api/families.h"
 #include "serve/api/gorse_history.h"
 #include "serve/engine/batch_work.h"
 #include "serve/engine/request_limits.h"
@@ -67,8 +68,9 @@ void answer_user(const CallPtr& call) {
     if (!call->query(name).empty()) refuse(400, "{} is not supported", name);
   const ModelPtr model = call->service().recommender(call->query("model"));
   const ItemPage page = read_page(*call, call->service().options());
-  answer_page(call, model, history_of_user(parts.front(), *model->recommender, call->service().events().get()), page,
-              call->head().find("x-api-version") == "2");
+  answer_page(call, model,
+              history_of_user(parts.front(), *model->recommender, call->service().state<GorseState>().events().get()),
+              page, call->head().find("x-api-version") == "2");
 }
 
 // Returns microseconds since 1970; nothing for an absent time, also as Go writes it.
@@ -138,7 +140,8 @@ int64_t microseconds_now() {
 
 void answer_feedback(const CallPtr& call) {
   Service& service = call->service();
-  if (!service.events()) refuse(403, "feedback is disabled on this server");
+  const std::shared_ptr<EventStore>& store = service.state<GorseState>().events();
+  if (!store) refuse(403, "feedback is disabled on this server");
   std::vector<UserEvent> events;
   const int64_t now = microseconds_now();
   read_feedbacks(*call, [&](Feedback&& feedback) {
@@ -157,7 +160,7 @@ void answer_feedback(const CallPtr& call) {
       answer(*waiting);
     });
   };
-  if (!service.events()->append(std::move(events), done)) refuse_storage("too many wait for the disk");
+  if (!store->append(std::move(events), done)) refuse_storage("too many wait for the disk");
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
 // Whether the server lives, and whether it is ready: routes that never wait.
+#include "serve/api/families.h"
 #include "serve/engine/service.h"
 #include "serve/http/exchange.h"
 

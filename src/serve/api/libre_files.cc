@@ -39,7 +39,7 @@ const FormPart& file_of(const std::vector<FormPart>& parts) {
 }
 
 void answer_file(const CallPtr& call, const std::string& name, std::string bytes) {
-  const std::string id = call->service().files().add(name, std::move(bytes), Call::Clock::now());
+  const std::string id = call->service().state<LibreState>().files.add(name, std::move(bytes), Call::Clock::now());
   const std::string url = fmt::format("{}://{}/download_file/{}", call->scheme(), call->head().host, id);
   call->reply_json(nlohmann::json{{"translatedFileUrl", url}}.dump());
 }
@@ -68,9 +68,16 @@ std::optional<TranslatedFiles::File> TranslatedFiles::find(const std::string& id
   return file == files_.end() ? std::nullopt : std::optional(*file);
 }
 
+LibreState::LibreState(const ServerOptions& options) {
+  constexpr size_t kLongest = size_t{1} << 30;  // bytes of a suggestion: more than a body may have
+  if (options.suggestions.empty()) return;
+  suggestions.emplace(options.suggestions);
+  suggestions->recover(kLongest, [](const AppendFile::Line&) {});
+}
+
 void answer_suggest(const CallPtr& call) {
   const LibreFields fields(*call);
-  AppendFile* file = call->service().suggestions();
+  std::optional<AppendFile>& file = call->service().state<LibreState>().suggestions;
   if (!file) throw HttpError(403, "Suggestions are disabled on this server.");
   nlohmann::ordered_json line = nlohmann::ordered_json::object();
   for (const char* name : {"q", "s", "source", "target"}) line[name] = fields.required(name);
@@ -105,7 +112,7 @@ void answer_translate_file(const CallPtr& call) {
 }
 
 void answer_download(const CallPtr& call) {
-  const auto file = call->service().files().find(call->path_parts().front(), Call::Clock::now());
+  const auto file = call->service().state<LibreState>().files.find(call->path_parts().front(), Call::Clock::now());
   if (!file) throw HttpError(404, "Invalid filename");
   call->reply({200,
                "application/octet-stream",

@@ -7,6 +7,8 @@
 #include <optional>
 #include <string>
 
+#include "serve/api/append_file.h"
+#include "serve/engine/api_family.h"
 #include "serve/engine/call.h"
 
 namespace qkv {
@@ -35,6 +37,16 @@ class TranslatedFiles {
   std::mutex mutex_;       // of the following
   std::list<File> files_;  // the oldest first
   size_t size_ = 0;
+};
+
+// What LibreTranslate's routes keep.
+class LibreState : public FamilyState {
+ public:
+  // Throws Error if the file of suggestions is not sound.
+  explicit LibreState(const ServerOptions& options);
+
+  TranslatedFiles files;
+  std::optional<AppendFile> suggestions;  // nothing: they are not stored
 };
 
 void answer_suggest(const CallPtr& call);         // POST /suggest

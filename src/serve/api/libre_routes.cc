@@ -8,6 +8,7 @@
 #include "documents/languages.h"
 #include "documents/restore_markup.h"
 #include "documents/text_files.h"
+#include "serve/api/families.h"
 #include "serve/api/libre_files.h"
 #include "serve/api/libre_request.h"
 #include "serve/engine/request_limits.h"

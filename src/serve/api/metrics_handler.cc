@@ -1,5 +1,6 @@
 #include "serve/api/metrics_handler.h"
 
+#include "serve/api/families.h"
 #include "serve/engine/service.h"
 
 namespace qkv {

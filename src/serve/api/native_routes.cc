@@ -7,6 +7,7 @@
 #include "core/fields.h"
 #include "core/json.h"
 #include "qkv/version.h"
+#include "serve/api/families.h"
 #include "serve/engine/batch_work.h"
 #include "serve/engine/request_limits.h"
 #include "serve/engine/request_object.h"

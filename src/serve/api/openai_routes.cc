@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/fields.h"
+#include "serve/api/families.h"
 #include "serve/engine/service.h"
 
 namespace qkv {

@@ -1,5 +1,6 @@
 // GET /openapi.json: a description of all routes. tests/program/openapi_test.py compares it with the tables.
 #include "serve/api/assets/openapi.json.h"
+#include "serve/api/families.h"
 #include "serve/engine/route.h"
 
 namespace qkv {

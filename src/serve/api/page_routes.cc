@@ -1,4 +1,5 @@
 // The page of the server.
+#include "serve/api/families.h"
 #include "serve/api/page.h"
 #include "serve/engine/service.h"
 #include "serve/http/exchange.h"

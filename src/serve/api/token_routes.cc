@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "serve/api/families.h"
 #include "serve/engine/batch_work.h"
 #include "serve/engine/request_limits.h"
 #include "serve/engine/request_object.h"

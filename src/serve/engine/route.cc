@@ -1,9 +1,9 @@
 #include "serve/engine/route.h"
 
 #include <algorithm>
-#include <array>
 
 #include "core/json.h"
+#include "serve/engine/api_family.h"
 
 namespace qkv {
 namespace {
@@ -32,18 +32,11 @@ bool matches(const std::vector<std::string_view>& pattern, const std::vector<std
 
 }  // namespace
 
-std::span<const std::span<const Route>> all_routes() {
-  static const std::array all = {classify_routes(), gorse_routes(),  health_routes(), libre_routes(),
-                                 metrics_routes(),  native_routes(), openai_routes(), openapi_routes(),
-                                 page_routes(),     tei_routes(),    token_routes()};
-  return all;
-}
-
 RouteMatch find_route(std::string_view method, std::string_view path) {
   const std::vector<std::string_view> wanted = segments(path);
   RouteMatch found;
-  for (const std::span<const Route> routes : all_routes())
-    for (const Route& route : routes) {
+  for (const ApiFamily& family : api_families())
+    for (const Route& route : family.routes()) {
       std::vector<std::string> parts;
       if (!matches(segments(route.path), wanted, parts)) continue;
       if (route.method == method || (route.method == "GET" && method == "HEAD"))

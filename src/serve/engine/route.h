@@ -48,20 +48,7 @@ struct RouteMatch {
   Family family = Family::native;  // of the route, or of the first one with this path
 };
 
-// Defined by the families.
-std::span<const Route> classify_routes();
-std::span<const Route> gorse_routes();
-std::span<const Route> native_routes();
-std::span<const Route> libre_routes();
-std::span<const Route> metrics_routes();
-std::span<const Route> openai_routes();
-std::span<const Route> openapi_routes();
-std::span<const Route> page_routes();
-std::span<const Route> tei_routes();
-std::span<const Route> token_routes();
-std::span<const Route> health_routes();
-
-std::span<const std::span<const Route>> all_routes();
+// Returns the route of a request among those of all families.
 RouteMatch find_route(std::string_view method, std::string_view path);
 
 // Returns an error in the form that clients of a family expect.

@@ -10,7 +10,6 @@
 #include "core/json.h"
 #include "core/system/start_thread.h"
 #include "core/system/threads.h"
-#include "serve/api/gorse_history.h"
 #include "serve/engine/warm_up.h"
 #include "serve/http/send_batch.h"
 
@@ -19,8 +18,8 @@ namespace {
 
 std::vector<std::string> route_names() {
   std::vector<std::string> names;
-  for (const std::span<const Route> routes : all_routes())
-    for (const Route& route : routes)
+  for (const ApiFamily& family : api_families())
+    for (const Route& route : family.routes())
       if (std::find(names.begin(), names.end(), route.path) == names.end()) names.emplace_back(route.path);
   return names;
 }
@@ -42,8 +41,6 @@ int threads_of(const ServerOptions& options) {
   return options.threads > 0 ? static_cast<int>(options.threads) : threads();
 }
 
-constexpr size_t kLongestSuggestion = size_t{1} << 30;  // bytes: more than a body may have
-
 const ServerOptions& checked(const ServerOptions& options) {
   check(options);
   return options;
@@ -62,10 +59,8 @@ Service::Service(const ServerOptions& options)
       answers_(kAnswersPerBody * options.bodies, options.bodies),
       share_(threads_of(options)) {
   if (!options.api_keys.empty()) keys_.emplace(options.api_keys);
-  if (!options.suggestions.empty()) {
-    suggestions_.emplace(options.suggestions);
-    suggestions_->recover(kLongestSuggestion, [](const AppendFile::Line&) {});
-  }
+  for (const ApiFamily& family : api_families())
+    if (family.make_state) states_.push_back(family.make_state(options));
   const int workers = options.workers > 0 ? static_cast<int>(options.workers) : std::min(threads_of(options), kWorkers);
   for (int i = 0; i < workers; i++) compute_.push_back(std::make_unique<ComputeThread>(share_));
   texts_.emplace(kTextThreads);
@@ -134,7 +129,8 @@ void Service::start(size_t number, const ModelPtr& model) {
 void Service::load() {
   std::vector<ModelPtr> models;
   for (size_t i = 0; i < runs_.size(); i++) models.push_back(load_run(i));
-  auto events = open_events(options_.events, models);
+  std::vector<std::function<void()>> publish;
+  for (const auto& state : states_) publish.push_back(state->prepare(models));
   for (size_t i = 0; i < models.size(); i++) {
     start(i, models[i]);
     metrics_.read_model_from(i, models[i]->cache_sources());
@@ -142,13 +138,13 @@ void Service::load() {
   for (const ModelPtr& model : models) warm_up(*model);
   const auto published = std::make_shared<std::promise<void>>();
   std::future<void> done = published->get_future();
-  post([this, published, models = std::move(models), events = std::move(events)] {
+  post([this, published, models = std::move(models), publish = std::move(publish)] {
     {
       const std::lock_guard lock(models_mutex_);
       models_ = models;
     }
     default_models_.set(models_);
-    events_ = events;
+    for (const auto& function : publish) function();
     loading_ = false;
     published->set_value();
   });

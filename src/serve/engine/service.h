@@ -14,15 +14,14 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
 
-#include "serve/api/append_file.h"
-#include "serve/api/event_store.h"
-#include "serve/api/libre_files.h"
+#include "serve/engine/api_family.h"
 #include "serve/engine/call.h"
 #include "serve/engine/default_models.h"
 #include "serve/engine/served_model.h"
@@ -131,12 +130,13 @@ class Service : public HttpHandler {
   ModelPtr embedder(const std::string& name) const;
   ModelPtr classifier(const std::string& name) const;
 
-  // Returns the events that clients reported, or null if they are not stored.
-  const std::shared_ptr<EventStore>& events() const { return events_; }
-
-  // Returns the file of suggestions, or null if they are not stored.
-  AppendFile* suggestions() { return suggestions_ ? &*suggestions_ : nullptr; }
-  TranslatedFiles& files() { return files_; }
+  // Returns what a family keeps, by its type.
+  template <class State>
+  State& state() const {
+    for (const auto& state : states_)
+      if (auto* found = dynamic_cast<State*>(state.get())) return *found;
+    throw std::logic_error("no family has this state");
+  }
 
   // Prepare thread: counts the bytes of an answer, those it may have or those it has, as unread until the request has
   // ended. Throws HttpError with this status if clients have too many.
@@ -184,10 +184,8 @@ class Service : public HttpHandler {
   std::map<const Call*, CallPtr> calls_;
   static inline thread_local bool is_prepare_thread_ = false;
   std::thread thread_;
-  TranslatedFiles files_;
-  std::optional<AppendFile> suggestions_;
-  std::shared_ptr<EventStore> events_;  // ends early: the thread of its file posts to this service
-  std::optional<TextThreads> texts_;    // ends first, as calls that run there use all else
+  std::vector<std::unique_ptr<FamilyState>> states_;  // end early: threads of their files post to this service
+  std::optional<TextThreads> texts_;                  // ends first, as calls that run there use all else
 };
 
 }  // namespace qkv
