@@ -4,6 +4,7 @@
 #include "core/json.h"
 #include "serve/engine/service.h"
 #include "serve/http/ascii.h"
+#include "serve/http/client_address.h"
 #include "serve/metrics/trace.h"
 
 namespace qkv {
@@ -49,9 +50,10 @@ RequestTrack& track_held_by(const Exchange& exchange) { return *static_cast<Requ
 
 std::shared_ptr<RequestTrack> Service::track_of(const RequestHead& head, const std::string& peer) const {
   auto track = std::make_shared<RequestTrack>();
-  track->client = proxies_.client_of(peer, head);
+  const std::string address = proxies_.client_of(peer, head);
+  track->client = client_of_address(address);
   track->change([&](RequestRecord& record) {
-    record.client = track->client;
+    record.client = address;
     record.method = head.method;
     if (const auto trace = parse_traceparent(head.find("traceparent"))) {
       record.trace = trace->trace;

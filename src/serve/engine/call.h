@@ -43,7 +43,7 @@ class Call : public std::enable_shared_from_this<Call> {
   const std::string& body() const { return exchange_->body(); }
   const Route& route() const { return *track_->match.route; }
   const std::vector<std::string>& path_parts() const { return track_->match.parts; }  // those that "{}" stands for
-  const std::string& client() const { return client_; }  // the name of its key, or its address
+  const std::string& client() const { return client_; }  // the name of its key, or client_of_address
   // Clients with different keys do not share prefixes: the time would reveal to one what another has sent.
   const std::string& salt() const { return salt_; }
   // Takes the key that a body states, if the head has none. Throws HttpError if a key is required and this one is not

@@ -28,7 +28,7 @@ class RequestTrack {
   RequestTrack& operator=(const RequestTrack&) = delete;
 
   // Set before the request is handled.
-  std::string client;    // the name of its key, or its address
+  std::string client;    // the name of its key, or client_of_address
   bool has_key = false;  // the head has a key
   RouteMatch match;
   // The bytes that the request holds: of bodies, and of answers that clients have not read. null: none.

@@ -12,6 +12,7 @@
 #include <map>
 #include <set>
 
+#include "serve/http/client_address.h"
 #include "serve/http/connection.h"
 #include "serve/http/listener.h"
 #include "serve/http/out_of_memory.h"
@@ -28,8 +29,9 @@ constexpr std::chrono::milliseconds kPause{100};  // after an accept that failed
 struct HttpServer::State {
   // A connection that is open, for as long as the coroutine that serves it.
   struct Open {
-    Open(State& server, const std::shared_ptr<Connection>& opened) : state(server), connection(opened) {
-      size_t& own = state.open_of[connection->client()];
+    Open(State& server, const std::shared_ptr<Connection>& opened)
+        : state(server), connection(opened), client(server.counted_as(opened->client())) {
+      size_t& own = state.open_of[client];
       state.connections.insert(connection);  // nothing throws from here on
       own++;
       state.open++;
@@ -38,11 +40,12 @@ struct HttpServer::State {
       connection->close();
       state.open--;
       state.connections.erase(connection);
-      const auto own = state.open_of.find(connection->client());
+      const auto own = state.open_of.find(client);
       if (own != state.open_of.end() && --own->second == 0) state.open_of.erase(own);
     }
     State& state;
     const std::shared_ptr<Connection>& connection;
+    const std::string client;
   };
 
   State(HttpOptions given, HttpHandler& serves, std::shared_ptr<const TlsContext> encrypts)
@@ -56,7 +59,8 @@ struct HttpServer::State {
   void accept_all();
   void unwind();
   asio::awaitable<void> accept(std::shared_ptr<Listener> listener);
-  bool has_room(const std::string& client) const;
+  std::string counted_as(const std::string& address) const;
+  bool has_room(const std::string& address) const;
   std::shared_ptr<Connection> start(const Listener& listener, Connection::Socket socket);
   void take_queue(Listener& listener);
   asio::awaitable<void> serve(std::shared_ptr<Connection> connection);
@@ -68,7 +72,7 @@ struct HttpServer::State {
   asio::io_context io{1};
   std::vector<std::shared_ptr<Listener>> listeners;
   std::set<std::shared_ptr<Connection>> connections;
-  std::map<std::string, size_t> open_of;  // the connections of each address
+  std::map<std::string, size_t> open_of;  // the connections of each client
   std::atomic<size_t> open = 0, accepted = 0, refused = 0, active = 0;
 };
 
@@ -108,10 +112,16 @@ asio::awaitable<void> HttpServer::State::accept(std::shared_ptr<Listener> listen
   }
 }
 
-bool HttpServer::State::has_room(const std::string& client) const {
+// Returns the client whose connection one of this address is; a proxy is none.
+std::string HttpServer::State::counted_as(const std::string& address) const {
+  return handler.is_proxy(address) ? "" : client_of_address(address);
+}
+
+bool HttpServer::State::has_room(const std::string& address) const {
+  const std::string client = counted_as(address);
   const auto own = open_of.find(client);
   return options.client_connections == 0 || own == open_of.end() || own->second < options.client_connections ||
-         handler.is_proxy(client);
+         client.empty();
 }
 
 // Returns null for a connection that is not served.

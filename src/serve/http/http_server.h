@@ -17,7 +17,7 @@ struct HttpOptions {
 
   HttpLimits limits = {};
   size_t connections = 1024;       // more are closed at once
-  size_t client_connections = 0;   // of one address, unless HttpHandler::is_proxy; 0 is no limit
+  size_t client_connections = 0;   // of one client (client_of_address), unless HttpHandler::is_proxy; 0 is no limit
   size_t read_ahead = 16 << 10;    // bytes of the next requests
   size_t most_drained = 64 << 10;  // bytes of a body that nobody wants
   Time header_timeout{10'000}, body_timeout{30'000}, idle_timeout{75'000};

@@ -6,6 +6,7 @@
 
 #include "core/fail.h"
 #include "core/json.h"
+#include "serve/http/client_address.h"
 
 namespace qkv {
 namespace {
@@ -14,14 +15,6 @@ namespace ip = boost::asio::ip;
 
 constexpr std::string_view kUnix = "unix";
 constexpr int kMostProxies = 32;  // in a row
-
-std::optional<ip::address> parse_address(std::string_view text) {
-  boost::system::error_code error;
-  const ip::address address = ip::make_address(std::string(text), error);
-  if (error) return {};
-  if (address.is_v6() && address.to_v6().is_v4_mapped()) return ip::make_address_v4(ip::v4_mapped, address.to_v6());
-  return address;
-}
 
 // Parses an entry of X-Forwarded-For: an address, perhaps with a port.
 std::optional<ip::address> parse_entry(std::string_view entry) {
