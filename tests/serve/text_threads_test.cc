@@ -3,17 +3,19 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <chrono>
 #include <future>
 #include <memory>
 
 namespace qkv {
 namespace {
 
-// Blocks the only thread, so that what follows waits.
+// Blocks the only thread, or one that takes long work, so that what follows waits.
 class Gate {
  public:
   void hold(TextThreads& threads) {
-    threads.push("", 0, [this] {
+    threads.push("", TextThreads::kShort + 1, [this] {
       entered_.set_value();
       opened_.get_future().wait();
     });
@@ -37,6 +39,22 @@ TEST(TextThreads, AClientWithMuchWorkTakesTurnsWithOthers) {
   gate.open();
   done.get_future().wait();
   EXPECT_EQ(order, "mommm");
+}
+
+TEST(TextThreads, ShortWorkWaitsForNoneThatIsLong) {
+  Gate first, second;
+  std::promise<void> done;
+  std::atomic<bool> is_long_done = false;
+  TextThreads threads(2, 1);
+  first.hold(threads);
+  second.hold(threads);
+  threads.push("many", TextThreads::kShort + 1, [&] { is_long_done = true; });
+  threads.push("many", TextThreads::kShort, [] {});
+  threads.push("one", TextThreads::kShort, [&] { done.set_value(); });
+  EXPECT_EQ(done.get_future().wait_for(std::chrono::seconds(30)), std::future_status::ready);
+  EXPECT_FALSE(is_long_done);
+  first.open();
+  second.open();
 }
 
 TEST(TextThreads, NothingIsHeldOfWorkThatWaitedAtTheEnd) {

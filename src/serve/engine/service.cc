@@ -30,7 +30,7 @@ std::vector<MetricsModel> metrics_models(const std::vector<ServedRun>& runs) {
   return models;
 }
 
-constexpr int kTextThreads = 2;
+constexpr int kTextThreads = 2, kShortTextThreads = 1;
 constexpr size_t kShort = 512;          // bytes of a text that the prepare thread reads or writes itself
 constexpr int64_t kAnswersPerBody = 4;  // bytes of unread answers, for each of the bodies
 constexpr int64_t three_quarters(int64_t bytes) { return bytes - bytes / 4; }
@@ -63,7 +63,7 @@ Service::Service(const ServerOptions& options)
     if (family.make_state) states_.push_back(family.make_state(options));
   const int workers = options.workers > 0 ? static_cast<int>(options.workers) : std::min(threads_of(options), kWorkers);
   for (int i = 0; i < workers; i++) compute_.push_back(std::make_unique<ComputeThread>(share_));
-  texts_.emplace(kTextThreads);
+  texts_.emplace(kTextThreads, kShortTextThreads);
   thread_ = start_thread("server", [this] {
     set_threads(1);
     is_prepare_thread_ = true;

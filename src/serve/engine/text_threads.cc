@@ -15,9 +15,10 @@ constexpr std::chrono::seconds kTrimAfter{5};
 
 }  // namespace
 
-TextThreads::TextThreads(int threads) {
+TextThreads::TextThreads(int threads, int short_threads) {
   try {
-    for (int i = 0; i < threads; i++) threads_.push_back(start_thread("server", [this] { run(); }));
+    for (int i = 0; i < threads + short_threads; i++)
+      threads_.push_back(start_thread("server", [this, short_only = i >= threads] { run(short_only); }));
   } catch (...) {
     stop();
     throw;
@@ -38,20 +39,27 @@ void TextThreads::stop() {
 void TextThreads::push(const std::string& client, int64_t cost, std::function<void()> work) {
   {
     const std::lock_guard lock(mutex_);
-    insert_by_turn(waiting_, Waiting{std::move(work), turns_.next(client, cost)});
+    insert_by_turn(cost <= kShort ? short_ : long_, Waiting{std::move(work), turns_.next(client, cost)});
   }
-  woken_.notify_one();
+  woken_.notify_all();  // one that takes only short work may be the first
 }
 
-void TextThreads::run() {
+void TextThreads::take(bool short_only, std::list<Waiting>& next) {
+  const bool is_short = short_only || long_.empty() || (!short_.empty() && short_.front().turn <= long_.front().turn);
+  std::list<Waiting>& waiting = is_short ? short_ : long_;
+  turns_.start(waiting.front().turn);
+  next.splice(next.end(), waiting, waiting.begin());
+}
+
+void TextThreads::run(bool short_only) {
   set_threads(1);
   std::unique_lock lock(mutex_);
   bool is_trimmed = true;
   for (;;) {
-    const auto has_work = [&] { return ends_ || !waiting_.empty(); };
+    const auto is_wanted = [&] { return ends_ || has_work(short_only); };
     if (is_trimmed) {
-      woken_.wait(lock, has_work);
-    } else if (!woken_.wait_for(lock, kTrimAfter, has_work)) {
+      woken_.wait(lock, is_wanted);
+    } else if (!woken_.wait_for(lock, kTrimAfter, is_wanted)) {
       is_trimmed = true;
       lock.unlock();
       ::malloc_trim(0);  // what long texts took goes back to the system
@@ -60,9 +68,8 @@ void TextThreads::run() {
     }
     if (ends_) return;
     is_trimmed = false;
-    turns_.start(waiting_.front().turn);
     std::list<Waiting> next;
-    next.splice(next.end(), waiting_, waiting_.begin());
+    take(short_only, next);
     lock.unlock();
     next.front().work();
     next.clear();

@@ -1,4 +1,5 @@
-// The threads for work that takes time in proportion to a text: reading JSON, counting tokens, writing a long answer.
+// The threads for work that takes time in proportion to a text: reading JSON, converting text to tokens, writing a long
+// answer.
 // The prepare thread hands it over, so that short requests never wait for long ones.
 #pragma once
 
@@ -18,7 +19,10 @@ namespace qkv {
 // Thread-safe.
 class TextThreads {
  public:
-  explicit TextThreads(int threads);
+  static constexpr int64_t kShort = 16 << 10;  // cost of short work
+
+  // short_threads: further threads that take only short work, so that it waits for none that is long.
+  explicit TextThreads(int threads, int short_threads = 0);
   ~TextThreads();  // waits for the work in progress, and drops what waits
 
   // Runs a function, which must not throw, on one of the threads. Clients take turns, each with work of the same cost.
@@ -30,12 +34,14 @@ class TextThreads {
     int64_t turn = 0;
   };
 
-  void run();
+  void take(bool short_only, std::list<Waiting>& next);  // the work whose turn it is
+  bool has_work(bool short_only) const { return !short_.empty() || (!short_only && !long_.empty()); }
+  void run(bool short_only);
   void stop();  // waits for the threads that were started
 
   std::mutex mutex_;
   std::condition_variable woken_;
-  std::list<Waiting> waiting_;
+  std::list<Waiting> short_, long_;  // in the order of their turns
   ClientTurns turns_;
   bool ends_ = false;
   std::vector<std::thread> threads_;
