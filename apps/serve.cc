@@ -92,11 +92,11 @@ class Reloads {
 
   // Starts a reload, once the one in progress has ended.
   void ask() { wanted_ = true; }
-  // Reports the errors of a reload that has ended, and starts the next one.
+  // Reports the lines of a reload that has ended, and starts the next one.
   void look() {
     if (is_running() && running_.wait_for(std::chrono::seconds(0)) != std::future_status::ready) return;
     if (is_running())
-      for (const std::string& error : running_.get()) report(error);
+      for (const std::string& line : running_.get()) report(line);
     if (!std::exchange(wanted_, false)) return;
     std::packaged_task<std::vector<std::string>()> reload([&server = server_] { return server.reload(); });
     running_ = reload.get_future();
@@ -155,7 +155,7 @@ void serve(const qkv::ServerOptions& options) {
   const std::vector<std::string> addresses = server.listen(sockets);
   std::future<void> served = run_in_thread([&] { server.serve(); });
   try {
-    wait_for(signals, [&] { server.load(); });
+    for (const std::string& line : wait_for(signals, [&] { return server.load(); })) report(line);
   } catch (...) {
     server.stop();
     served.wait();

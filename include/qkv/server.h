@@ -198,10 +198,11 @@ class Server {
   std::vector<std::string> listen(const std::vector<int>& sockets = {});
   // Answers requests until drain or stop has been called and the last connection has ended.
   void serve();
-  // Loads the runs. Until then requests are answered with status 503. Throws Error, naming the file.
-  void load();
+  // Loads the runs. Until then requests are answered with status 503. Returns a line for each table of titles that fits
+  // no item of its run. Throws Error, naming the file.
+  std::vector<std::string> load();
   // Reads the file of keys, the certificate and the runs again. A run that is sound takes over for new requests.
-  // Returns a line for each file that is not; what was there stays.
+  // Returns a line for each file that is not, where what was there stays, and the lines of load.
   std::vector<std::string> reload();
 
   // Ends in three steps: refuse_ready makes /health/ready say that the server will end; drain accepts no more

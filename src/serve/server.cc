@@ -69,16 +69,16 @@ void Server::serve() {
   metrics.join();
 }
 
-void Server::load() { state_->service.load(); }
+std::vector<std::string> Server::load() { return state_->service.load(); }
 
 std::vector<std::string> Server::reload() {
-  std::vector<std::string> errors = state_->service.reload();
+  std::vector<std::string> lines = state_->service.reload();
   try {
     state_->http.set_tls(tls_of(state_->options));
   } catch (const Error& error) {
-    errors.emplace_back(error.what());
+    lines.emplace_back(error.what());
   }
-  return errors;
+  return lines;
 }
 
 void Server::refuse_ready() { state_->service.begin_draining(); }

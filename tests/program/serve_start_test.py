@@ -1,6 +1,7 @@
 """How `qkv serve` starts."""
 
 import re
+import signal
 
 import pytest
 from conftest import qkv
@@ -40,3 +41,19 @@ def test_each_model_has_answered_a_request_when_the_server_is_ready():
         reply = server.post("/v1/completions", {"prompt": [0, 1, 2], "max_tokens": 1}).json()
         assert reply["usage"]["prompt_tokens_details"] == {"cached_tokens": 0}
         assert server.stop() == 0
+
+
+def test_titles_that_fit_no_item_are_reported_at_the_start_and_by_a_reload(tmp_path):
+    titles = tmp_path / "titles.csv"
+    titles.write_text("id,title\nI1,Heat\nI2,Fargo\n")
+    with ServeProcess([f"rec={MODELS['rec']}", "--titles", titles, "--log", "none"]) as server:
+        def notes():
+            return [line for line in server.lines if f"{titles}: none of the 3 ids is an item of the run (such as" in line]
+
+        assert len(notes()) == 1, server.lines
+        server.process.send_signal(signal.SIGHUP)
+        assert wait_for(lambda: len(notes()) == 2)
+        titles.write_text("id,title\nf0000,Heat\n")
+        server.process.send_signal(signal.SIGHUP)
+        assert wait_for(lambda: server.get("/v1/items?q=Heat").json()["items"])
+        assert len(notes()) == 2 and server.stop() == 0

@@ -89,6 +89,8 @@ void ServedModel::load(const ServedRun& run, bool embeds) {
       recommender.emplace(run.run);
       const auto is_item = [this](std::string_view item) { return recommender->has_item(item); };
       run.titles.empty() ? titles.emplace(is_item) : titles.emplace(run.titles, std::vector<std::string>(), is_item);
+      if (const std::string doubt = titles->doubt(recommender->items()); !doubt.empty())
+        titles_doubt = fmt::format("{}: {}", run.titles, doubt);
       break;
     }
     case RunKind::encoder:

@@ -73,6 +73,7 @@ class ServedModel {
   std::optional<Generator> generator;
   std::optional<Recommender> recommender;
   std::optional<Titles> titles;  // of a recommender
+  std::string titles_doubt;      // why no title will be shown, with the file; "" if there is no reason
   std::optional<Embedder> embedder;
   std::optional<Classifier> classifier;
   std::optional<Chat> chat;  // of a language model

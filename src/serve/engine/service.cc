@@ -126,9 +126,13 @@ void Service::start(size_t number, const ModelPtr& model) {
                 }});
 }
 
-void Service::load() {
+std::vector<std::string> Service::load() {
   std::vector<ModelPtr> models;
-  for (size_t i = 0; i < runs_.size(); i++) models.push_back(load_run(i));
+  std::vector<std::string> notes;
+  for (size_t i = 0; i < runs_.size(); i++) {
+    models.push_back(load_run(i));
+    if (!models.back()->titles_doubt.empty()) notes.push_back(models.back()->titles_doubt);
+  }
   std::vector<std::function<void()>> publish;
   for (const auto& state : states_) publish.push_back(state->prepare(models));
   for (size_t i = 0; i < models.size(); i++) {
@@ -149,15 +153,16 @@ void Service::load() {
     published->set_value();
   });
   done.wait();  // a request that is sent when this returns is answered
+  return notes;
 }
 
 std::vector<std::string> Service::reload() {
-  std::vector<std::string> errors;
+  std::vector<std::string> lines;
   const auto attempt = [&](auto&& function) {
     try {
       function();
     } catch (const std::exception& error) {
-      errors.emplace_back(error.what());
+      lines.emplace_back(error.what());
     }
   };
   if (keys_) attempt([&] { keys_->reload(); });
@@ -166,9 +171,10 @@ std::vector<std::string> Service::reload() {
       const ModelPtr model = load_run(i);
       start(i, model);
       warm_up(*model);
+      if (!model->titles_doubt.empty()) lines.push_back(model->titles_doubt);
       post([this, i, model] { replace(i, model); });
     });
-  return errors;
+  return lines;
 }
 
 void Service::replace(size_t number, const ModelPtr& model) {

@@ -57,9 +57,11 @@ class Service : public HttpHandler {
   // Any thread: what the server counts of connections.
   void read_connections_from(ServerSources sources) { metrics_.read_from(std::move(sources)); }
 
-  // Any thread: loads all runs, after which requests are answered. Throws Error, naming the file.
-  void load();
-  // Any thread: reads keys and runs again. Returns a line for each that is not sound; what was there stays.
+  // Any thread: loads all runs, after which requests are answered. Returns a line for each table of titles that fits no
+  // item. Throws Error, naming the file.
+  std::vector<std::string> load();
+  // Any thread: reads keys and runs again. Returns a line for each that is not sound, where what was there stays, and
+  // the lines of load.
   std::vector<std::string> reload();
   // Any thread: from now on answers end their connections, and /health/ready says that the server will end.
   void begin_draining() { draining_ = true; }
