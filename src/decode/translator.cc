@@ -218,18 +218,18 @@ AttentionMap Translator::attend(const std::string& source, const std::string& ta
   TranslateOptions options;
   options.source_language = source_language, options.target_language = target_language;
   const SentenceEdges edges = s.text.edges(options);
-  const std::string translation = target.empty() ? translate({source}, options).front().text() : s.text.prepare(target);
+  const auto check_length = [longest = s.models.front().config().max_length](const char* side, size_t length) {
+    if (std::cmp_greater(length, longest)) fail("{} must have at most {} tokens (has {})", side, longest, length);
+  };
   AttendRequest request;
   request.source_ids = s.text.source_ids(s.text.prepare(source), edges);
   if (request.source_ids.empty()) fail("source is empty");
+  check_length("source", request.source_ids.size());
+  const std::string translation = target.empty() ? translate({source}, options).front().text() : s.text.prepare(target);
   request.target_ids = s.text.target_ids(translation);
   request.start = edges.start;
   request.end = s.text.tokens().end;
-  const int64_t longest = s.models.front().config().max_length;
-  for (const auto& [side, length] :
-       {std::pair{"source", request.source_ids.size()}, {"target", request.target_ids.size() + edges.start.size()}})
-    if (std::cmp_greater(length, longest)) fail("{} must have at most {} tokens (has {})", side, longest, length);
-
+  check_length("target", request.target_ids.size() + edges.start.size());
   const ArenaPool::Lease lease(s.arenas, 1);
   AttentionMap map =
       attention_map(s.models.front(), request, lease.front(), [&](std::span<const int32_t> ids, bool of_source) {
