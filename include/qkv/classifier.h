@@ -56,6 +56,13 @@ struct ClassifierInput {
   std::optional<std::string> pair = {};
 };
 
+// A text or a pair of texts in the tokens of a classifier.
+struct ClassifierTokens {
+  std::vector<int32_t> ids;    // with those around texts, truncated to max_length
+  std::vector<int32_t> types;  // of each token: 1 for those of the second text, otherwise 0
+  bool is_cut = false;         // whether they were truncated
+};
+
 // Options that are not set take the values of the run.
 struct ClassifyOptions {
   int64_t top = 1;
@@ -146,6 +153,15 @@ class Classifier {
   // options out of range, and, with the number of the text, for text that is not valid UTF-8 and for scores that are
   // not finite.
   Classifications classify(const std::vector<ClassifierInput>& inputs, const ClassifyOptions& options = {}) const;
+
+  // Return in three steps what classify returns: the tokens of a text without those around it; the tokens of a text or,
+  // if `pair` is not null, of a pair; the labels of what these steps returned. number: of the text in errors. Throw
+  // Error like classify, and for tokens that the model cannot read.
+  std::vector<int32_t> encode(const std::string& text, int64_t number = 1) const;
+  ClassifierTokens join(const std::vector<int32_t>& text, const std::vector<int32_t>* pair,
+                        const ClassifyOptions& options = {}) const;
+  Classifications classify_tokens(const std::vector<ClassifierTokens>& inputs,
+                                  const ClassifyOptions& options = {}) const;
 
   // Orders texts by the score of the pair (query, text): a cross-encoder. Throws Error like classify, and for a label
   // that the model lacks.

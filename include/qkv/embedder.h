@@ -102,6 +102,12 @@ void visit_fields(EmbedOptions& o, Visitor&& visit) {
          "execution", between(0, kMaxTokens)});
 }
 
+// A text in the tokens of an embedder.
+struct EmbedderTokens {
+  std::vector<int32_t> ids;  // with those around the text, truncated to max_length
+  int64_t all = 0;           // tokens before the text was truncated
+};
+
 struct Embeddings {
   int64_t width = 0;          // components of a vector
   std::vector<float> values;  // [texts, width]
@@ -123,9 +129,9 @@ class Embedder {
   // Returns the names and the texts of the prompts. They come from a model of sentence-transformers.
   std::vector<std::pair<std::string, std::string>> prompts() const;
 
-  // Returns the number of tokens of each text with those around it, before it is truncated. Throws Error as embed does
-  // for options and texts.
-  std::vector<int64_t> count_tokens(const std::vector<std::string>& texts, const EmbedOptions& options = {}) const;
+  // Returns the tokens that embed reads of each text. embed_tokens of these ids, with an empty prefix, returns what
+  // embed returns. Throws Error as embed does for options and texts.
+  std::vector<EmbedderTokens> tokens(const std::vector<std::string>& texts, const EmbedOptions& options = {}) const;
 
   // Returns one vector per text, which does not depend on the other texts. Throws Error for options out of range, and,
   // with the number of the text, for text that is not valid UTF-8 or has no tokens, and for a vector that is not

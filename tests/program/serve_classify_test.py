@@ -21,6 +21,7 @@ def server(tmp_path_factory):
     settings = json.loads((folder / "plain/classification.json").read_text())
     (folder / "plain/classification.json").write_text(json.dumps({**settings, "scores": "none"}))
     with ServeProcess([f"bert={folder}/bert", f"cross={folder}/cross", f"plain={folder}/plain"]) as process:
+        process.folder = folder
         yield process
 
 
@@ -145,3 +146,30 @@ def test_other_models_have_none_of_these_routes():
             reply = server.post(path, {"inputs": "a", "query": "a", "texts": ["a"]})
             assert reply.status == 404 and "no classifier is served" in reply.text
         assert server.get("/info").json()["model_type"] == {"embedding": {}}
+
+
+def test_a_long_query_is_converted_once(server):
+    """A query of 1 MB was copied and converted for each of 2,000 texts, which took gigabytes of memory."""
+    query, texts = "a b " * 250_000, ["c"] * 2000
+    for path, names in (("/rerank", "texts"), ("/v1/rerank", "documents")):
+        reply = server.post(path, {"model": "cross", "query": query, names: texts})
+        assert reply.status == 200, reply.body[:300]
+    with open(f"/proc/{server.pid}/status") as file:
+        status = file.read()
+    assert int(status.partition("VmHWM:")[2].split()[0]) < 512 * 1024  # KiB
+
+
+def test_inputs_that_may_not_be_truncated_are_refused_before_they_are_computed(server):
+    before = server.gauges("qkv_compute_busy_seconds_total")
+    reply = server.post("/predict", {"model": "bert", "inputs": [["a " * 20]] * 3, "truncate": False})
+    assert reply.status == 422 and "3 are longer" in reply.text
+    assert server.gauges("qkv_compute_busy_seconds_total") == before
+
+
+def test_inputs_of_more_tokens_than_may_wait_are_refused(server):
+    """131,072 tokens may wait: 10,000 texts of 14."""
+    inputs = [["a " * 20]] * 2048
+    assert server.post("/predict", {"model": "bert", "inputs": inputs}).status == 200
+    with ServeProcess([f"bert={server.folder}/bert", "--queue-tokens", 8192, "--log", "none"]) as small:
+        reply = small.post("/predict", {"model": "bert", "inputs": inputs})
+        assert reply.status in (400, 422) and "8192 (queue_tokens)" in reply.text, reply.text

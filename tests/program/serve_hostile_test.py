@@ -105,6 +105,91 @@ def test_a_body_of_combining_marks_does_not_delay_others(server):
     assert set(done) <= {200, 400} and answers > 0
 
 
+def test_threads_that_compute_convert_no_text_to_tokens(server):
+    """Steps of long texts take as long as those of short ones that are as many tokens.
+
+    A step that converted the texts, as it did, took a hundred times as long; ten times allows for noise.
+    """
+    def busy_seconds(path, body):
+        before = busy(server)
+        reply = server.post(path, json.dumps(body, ensure_ascii=False).encode(), headers=key("attacker"))
+        assert reply.status == 200, reply.body[:300]
+        return busy(server) - before
+
+    for path, name in (("/v1/embeddings", "input"), ("/embed", "inputs")):
+        short = max(busy_seconds(path, {name: ["e"] * 60}) for _ in range(3))
+        long = min(busy_seconds(path, {name: ["e" + "\u0301\u0316" * 8190] * 60}) for _ in range(3))
+        assert long < 10 * max(short, 1e-3), (path, long, short)
+    idle = busy(server)
+    for body in ({"content": "a b " * 100_000}, {"inputs": ["a b " * 1000] * 100}, {"prompt": "a b " * 100_000}):
+        assert server.post("/tokenize", {"model": "enc", **body}, headers=key("attacker")).status == 200
+    assert server.post("/detokenize", {"model": "enc", "tokens": [5] * 400_000}, headers=key("attacker")).status == 200
+    assert busy(server) == idle
+
+
+def test_a_text_that_is_too_long_for_its_attention_is_not_translated(server):
+    text, times = "red basket " * 1400, []
+    for path in ("/v1/translate", "/v1/attend"):
+        before = busy(server)
+        reply = server.post(path, {"model": "mt", "text": text}, headers=key("attacker"))
+        times.append(busy(server) - before)
+    refused(reply, 400, "must have at most 24 tokens (has 12600)")
+    assert times[1] < times[0] / 5, times
+
+
+def busy(server):
+    text = server.request("GET", "/metrics", headers=key("user")).text
+    return float(re.search(r"^qkv_compute_busy_seconds_total (\S+)", text, re.MULTILINE)[1])
+
+
+def test_an_answer_that_describes_tokens_has_a_limit(server):
+    for body in ({"inputs": ["a" * 300_000] * 2}, {"content": "a" * 600_000, "with_pieces": True},
+                 {"prompt": "a" * 600_000, "return_token_strs": True}):
+        reply = server.post("/tokenize", {"model": "lm", **body}, headers=key("attacker"))
+        refused(reply, 400, "must have at most 524288 tokens in an answer that describes each of them (has 60000")
+    reply = server.post("/tokenize", {"model": "lm", "content": "a" * 600_000}, headers=key("attacker"))
+    assert reply.status == 200 and len(reply.json()["tokens"]) == 600_000
+
+
+def test_prompts_are_refused_before_all_are_read(server):
+    """The last prompt is wrong, which is found only if all before it have been converted to tokens."""
+    for name in ("attacker", "user"):
+        reply = server.post("/v1/completions", {"prompt": ["a" * 16_384] * 20 + [[-1]], "max_tokens": 1, "slide": True},
+                            headers=key(name))
+        refused(reply, 400, "more than 131072 (queue_tokens)")
+        reply = server.post("/v1/completions", {"prompt": ["a" * 100_000, [-1]], "max_tokens": 1}, headers=key(name))
+        refused(reply, 400, "the prompt has 100")
+        assert reply.json()["error"]["code"] == "context_length_exceeded"
+        reply = server.post("/v1/completions", {"prompt": ["A"] * 20 + [[-1]], "n": 16}, headers=key(name))
+        refused(reply, 400, "the prompts must be at most 256 texts (are 336)")
+
+
+def test_log_probabilities_of_prompts_are_computed_in_steps_of_their_own(server):
+    """Others are computed between them; one step for all prompts would keep them waiting."""
+    def steps():
+        text = server.request("GET", "/metrics", headers=key("user")).text
+        return int(re.search(r'^qkv_step_seconds_count{model="lm"} (\d+)', text, re.MULTILINE)[1])
+
+    before = steps()
+    reply = server.post("/v1/completions", {"prompt": ["The dog", "A", "The"] * 10, "max_tokens": 0, "echo": True,
+                                            "logprobs": 0}, headers=key("attacker"))
+    assert reply.status == 200, reply.body[:300]
+    choices = reply.json()["choices"]
+    assert [choice["logprobs"] for choice in choices] == [choice["logprobs"] for choice in choices[:3]] * 10
+    assert steps() - before >= 30
+
+
+def test_the_events_of_a_stream_of_translations_repeat_a_limited_text(server):
+    text = "red basket " * 1400
+    stream = {"text": [text] * 12, "beam": 1, "stream": True}
+    refused(server.post("/v1/translate", stream, headers=key("attacker")), 400, "stream", "more than 67108864", "max_length")
+    reply = server.post("/v1/translate", {**stream, "text": [text[:1100]] * 2}, headers=key("attacker"))
+    assert reply.status == 200 and reply.events()[-1] == "[DONE]"
+    *events, answer = map(json.loads, reply.events()[:-1])
+    for line, translation in enumerate(answer["translations"]):
+        assert [event["text"] for event in events if event["line"] == line][-1] == translation["hypotheses"][0]["text"]
+
+
 def test_bodies_of_one_client_leave_room_for_others(tmp_path):
     with ServeProcess([ENCODER, "--max-body", "1M", "--bodies", "4M", "--trust-proxy", "127.0.0.1", "--log", "none"]) as server:
         with contextlib.ExitStack() as stack:
@@ -114,6 +199,23 @@ def test_bodies_of_one_client_leave_room_for_others(tmp_path):
                                    b"Content-Type: application/json\r\nContent-Length: 1048576\r\n\r\n")
             assert wait_for(lambda: server.post("/embed", {"inputs": "a"}, headers={"X-Forwarded-For": "10.0.0.1"}).status == 429)
             assert server.post("/embed", {"inputs": "a"}, headers={"X-Forwarded-For": "10.0.0.2"}).status == 200
+
+
+def test_the_addresses_of_a_v6_network_are_one_client():
+    """A host may use all addresses of its /64 network."""
+    def of(address):
+        return {"X-Forwarded-For": address}
+
+    with ServeProcess([ENCODER, "--max-body", "1M", "--bodies", "4M", "--trust-proxy", "127.0.0.1", "--log", "json"]) as server:
+        with contextlib.ExitStack() as stack:
+            for i in range(8):
+                connection = stack.enter_context(contextlib.closing(server.open_socket()))
+                connection.sendall(b"POST /embed HTTP/1.1\r\nHost: localhost\r\nX-Forwarded-For: 2001:db8::%d\r\n"
+                                   b"Content-Type: application/json\r\nContent-Length: 1048576\r\n\r\n" % i)
+            assert wait_for(lambda: server.post("/embed", {"inputs": "a"}, headers=of("2001:db8::abcd")).status == 429)
+            assert server.post("/embed", {"inputs": "a"}, headers=of("2001:db8:0:1::1")).status == 200
+        # The log has the whole address.
+        assert wait_for(lambda: any('"2001:db8::abcd"' in line for line in server.lines))
 
 
 def test_connections_of_one_address_leave_room_for_others():

@@ -47,7 +47,8 @@ std::vector<int64_t> best_of(std::span<const float> scores, int64_t top) {
   return order;
 }
 
-std::vector<int32_t> ids_of(const ClassifierRun& run, const std::string& text, const std::string& where) {
+std::vector<int32_t> ids_of(const ClassifierRun& run, const std::string& text, int64_t number) {
+  const std::string where = fmt::format("text {}", number);
   if (const size_t bad = find_invalid_utf8(text); bad != std::string::npos)
     fail("{}: byte {} is not valid UTF-8{}", where, bad + 1, mark_hint(text));
   return run.codec.encode(prepare_text(run.embedding, text), where);
@@ -74,22 +75,33 @@ struct Classifier::State {
     return call;
   }
 
-  TypedIds tokens_of(const ClassifierInput& input, const std::string& where, int64_t max_length, bool& cut) const {
+  // Joins the tokens of a text, or of a pair if `pair` is not null.
+  ClassifierTokens joined(std::span<const int32_t> text, const std::vector<int32_t>* pair, int64_t number,
+                          int64_t max_length) const {
     const int64_t separators = run.classification.separators;
-    const int64_t ends = input.pair ? separators + 1 : 1;
+    const int64_t ends = pair ? separators + 1 : 1;
     const size_t room = to_size(max_length - std::ssize(run.edges.before) - ends * std::ssize(run.edges.after));
-    std::vector<int32_t> a = ids_of(run, input.text, where), b;
-    if (input.pair) b = ids_of(run, *input.pair, where);
-    const auto [kept_a, kept_b] = longest_first(a.size(), b.size(), room);
-    cut = kept_a + kept_b < a.size() + b.size();
-    a.resize(kept_a), b.resize(kept_b);
-    TypedIds tokens = join(run.edges, separators, a, input.pair ? &b : nullptr);
-    if (tokens.ids.empty()) fail("{}: has no tokens", where);
+    const size_t of_pair = pair ? pair->size() : 0;
+    const auto [kept_a, kept_b] = longest_first(text.size(), of_pair, room);
+    const std::vector<int32_t> a(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(kept_a));
+    std::vector<int32_t> b;
+    if (pair) b.assign(pair->begin(), pair->begin() + static_cast<std::ptrdiff_t>(kept_b));
+    ClassifierTokens tokens = qkv::join(run.edges, separators, a, pair ? &b : nullptr);
+    tokens.is_cut = kept_a + kept_b < text.size() + of_pair;
+    if (tokens.ids.empty()) fail("text {}: has no tokens", number);
     return tokens;
   }
 
+  ClassifierTokens tokens_of(const ClassifierInput& input, int64_t number, int64_t max_length) const {
+    const std::vector<int32_t> text = ids_of(run, input.text, number);
+    if (!input.pair) return joined(text, nullptr, number, max_length);
+    const std::vector<int32_t> pair = ids_of(run, *input.pair, number);
+    return joined(text, &pair, number, max_length);
+  }
+
   // Assigns the logits of one batch to the rows of `logits` that it names.
-  void compute(std::span<const TypedIds> all, std::span<const size_t> batch, Arena& arena, Matrix<float> logits) const {
+  void compute(std::span<const ClassifierTokens> all, std::span<const size_t> batch, Arena& arena,
+               Matrix<float> logits) const {
     const bool typed = run.model->config().token_types > 1;
     Packed packed;
     for (const size_t i : batch) {
@@ -108,25 +120,27 @@ struct Classifier::State {
       std::copy_n(z.row(s), z.cols, logits.row(static_cast<int64_t>(batch[to_size(s)])));
   }
 
+  // Returns f(n), the tokens of input n, for each of the inputs.
+  template <class F>
+  static std::vector<ClassifierTokens> encode_all(size_t inputs, F&& f) {
+    std::vector<ClassifierTokens> all(inputs);
+    parallel_for_throwing(std::ssize(all), [&](int64_t n) { all[to_size(n)] = f(n); });
+    return all;
+  }
+
   // Returns the scores of all labels, [inputs, labels]. Adds to the counts of `result`.
   template <class Result>
-  std::vector<float> scores_of(const std::vector<ClassifierInput>& inputs, const ClassifierCall& call,
+  std::vector<float> scores_of(std::span<const ClassifierTokens> all, const ClassifierCall& call,
                                Result& result) const {
-    std::vector<TypedIds> all(inputs.size());
-    std::vector<uint8_t> truncated(inputs.size());
-    parallel_for_throwing(std::ssize(inputs), [&](int64_t n) {
-      bool was_cut = false;
-      all[to_size(n)] =
-          tokens_of(inputs[to_size(n)], fmt::format("text {}", call.first_number + n), call.max_length, was_cut);
-      truncated[to_size(n)] = was_cut;
-    });
-    result.cut += std::ranges::count(truncated, 1);
     std::vector<int64_t> lengths;
-    for (const TypedIds& tokens : all) lengths.push_back(std::ssize(tokens.ids));
-    result.tokens += std::accumulate(lengths.begin(), lengths.end(), int64_t{0});
+    for (const ClassifierTokens& tokens : all) {
+      lengths.push_back(std::ssize(tokens.ids));
+      result.cut += tokens.is_cut;
+      result.tokens += lengths.back();
+    }
     const Batches batches = cut_by_length(lengths, tokens_at_once(call.batch_tokens));
-    std::vector<float> scores(inputs.size() * to_size(labels()));
-    const Matrix<float> logits(scores.data(), std::ssize(inputs), labels());
+    std::vector<float> scores(all.size() * to_size(labels()));
+    const Matrix<float> logits(scores.data(), std::ssize(all), labels());
     const ArenaPool::Lease lease(arenas, 1);
     for (size_t b = 0; b < batches.size(); b++) compute(all, batches[b], lease.front(), logits);
     for (int64_t n = 0; n < logits.rows; n++) {
@@ -164,8 +178,29 @@ ScoreFunction Classifier::scores() const { return state_->run.classification.sco
 int64_t Classifier::max_length() const { return state_->default_length(); }
 
 Classifications Classifier::classify(const std::vector<ClassifierInput>& inputs, const ClassifyOptions& options) const {
+  const ClassifierCall call = state_->call_of(options);
+  return classify_tokens(
+      State::encode_all(
+          inputs.size(),
+          [&](int64_t n) { return state_->tokens_of(inputs[to_size(n)], options.first_number + n, call.max_length); }),
+      options);
+}
+
+std::vector<int32_t> Classifier::encode(const std::string& text, int64_t number) const {
+  return ids_of(state_->run, text, number);
+}
+
+ClassifierTokens Classifier::join(const std::vector<int32_t>& text, const std::vector<int32_t>* pair,
+                                  const ClassifyOptions& options) const {
+  return state_->joined(text, pair, options.first_number, state_->call_of(options).max_length);
+}
+
+Classifications Classifier::classify_tokens(const std::vector<ClassifierTokens>& inputs,
+                                            const ClassifyOptions& options) const {
   ClassifierCall call = state_->call_of(options);
   call.first_number = options.first_number;
+  for (size_t n = 0; n < inputs.size(); n++)
+    if (inputs[n].ids.empty()) fail("text {}: has no tokens", options.first_number + static_cast<int64_t>(n));
   Classifications result;
   const std::vector<float> scores = state_->scores_of(inputs, call, result);
   const size_t labels = to_size(state_->labels());
@@ -181,8 +216,11 @@ Ranking Classifier::rerank(const std::string& query, const std::vector<std::stri
                            const RerankOptions& options) const {
   const ClassifierCall call = state_->call_of(options);
   const int64_t label = state_->label_of(options.label), labels = state_->labels();
-  std::vector<ClassifierInput> pairs;
-  for (const std::string& text : texts) pairs.push_back({query, text});
+  const std::vector<int32_t> asked = ids_of(state_->run, query, 1);
+  const std::vector<ClassifierTokens> pairs = State::encode_all(texts.size(), [&](int64_t n) {
+    const std::vector<int32_t> text = ids_of(state_->run, texts[to_size(n)], 1 + n);
+    return state_->joined(asked, &text, 1 + n, call.max_length);
+  });
   Ranking result;
   const std::vector<float> all = state_->scores_of(pairs, call, result);
   std::vector<float> scores;

@@ -78,35 +78,39 @@ struct Embedder::State {
 
   // Returns the tokens of a text between its edges, without the last ones if there are too many.
   template <class Text>
-  std::vector<int32_t> ids_of(const Text& text, int64_t number, const EmbeddingConfig& config, bool& truncated) const {
+  EmbedderTokens tokens_of(const Text& text, int64_t number, const EmbeddingConfig& config) const {
     std::vector<int32_t> ids = inner_ids(text, number, config);
-    const auto room = to_size(config.max_length - edge_tokens());
-    truncated = ids.size() > room;
-    if (truncated) ids.resize(room);
+    const int64_t all = std::ssize(ids) + edge_tokens();
+    if (all == 0) fail("text {}: has no tokens", number);
+    ids.resize(std::min(ids.size(), to_size(config.max_length - edge_tokens())));
     ids.insert(ids.begin(), encoder.edges.before.begin(), encoder.edges.before.end());
     ids.insert(ids.end(), encoder.edges.after.begin(), encoder.edges.after.end());
-    if (ids.empty()) fail("text {}: has no tokens", number);
-    return ids;
+    return {std::move(ids), all};
   }
 
   // Text: a string, or its tokens.
   template <class Text>
+  std::vector<EmbedderTokens> encode(const std::vector<Text>& texts, int64_t first_number,
+                                     const EmbeddingConfig& config) const {
+    std::vector<EmbedderTokens> tokens(texts.size());
+    parallel_for_throwing(std::ssize(texts), [&](int64_t t) {
+      tokens[to_size(t)] = tokens_of(texts[to_size(t)], first_number + t, config);
+    });
+    return tokens;
+  }
+
+  template <class Text>
   Embeddings embed(const std::vector<Text>& texts, const EmbedOptions& options) const {
     const EmbeddingConfig config = merged(encoder.config, options);
     check(config, options);
-    std::vector<std::vector<int32_t>> ids(texts.size());
-    std::vector<uint8_t> truncated(texts.size());
-    parallel_for_throwing(std::ssize(texts), [&](int64_t t) {
-      const auto i = to_size(t);
-      bool was_truncated = false;
-      ids[i] = ids_of(texts[i], options.first_number + t, config, was_truncated);
-      truncated[i] = was_truncated;
-    });
-
     Embeddings result;
+    std::vector<std::vector<int32_t>> ids;
+    for (EmbedderTokens& tokens : encode(texts, options.first_number, config)) {
+      result.cut += tokens.all > std::ssize(tokens.ids);
+      ids.push_back(std::move(tokens.ids));
+    }
     result.width = width();
     result.values.resize(texts.size() * to_size(result.width));
-    result.cut = std::ranges::count(truncated, 1);
     const Matrix<float> vectors(result.values.data(), std::ssize(texts), result.width);
     const ArenaPool::Lease lease(arenas, 1);
     embed_ids(*encoder.model, ids, {config.pooling, encoder.dense.get(), config.normalize, options.batch_tokens},
@@ -133,17 +137,10 @@ std::vector<std::pair<std::string, std::string>> Embedder::prompts() const {
   return prompts;
 }
 
-std::vector<int64_t> Embedder::count_tokens(const std::vector<std::string>& texts, const EmbedOptions& options) const {
+std::vector<EmbedderTokens> Embedder::tokens(const std::vector<std::string>& texts, const EmbedOptions& options) const {
   const EmbeddingConfig config = merged(state_->encoder.config, options);
   state_->check(config, options);
-  std::vector<int64_t> counts;
-  for (size_t i = 0; i < texts.size(); i++) {
-    const int64_t inner =
-        std::ssize(state_->inner_ids(texts[i], options.first_number + static_cast<int64_t>(i), config));
-    counts.push_back(inner + state_->edge_tokens());
-    if (counts.back() == 0) fail("text {}: has no tokens", options.first_number + static_cast<int64_t>(i));
-  }
-  return counts;
+  return state_->encode(texts, options.first_number, config);
 }
 
 Embeddings Embedder::embed(const std::vector<std::string>& texts, const EmbedOptions& options) const {
@@ -160,9 +157,8 @@ AttentionMap Embedder::attend(const std::string& text, const EmbedOptions& optio
   EmbeddingConfig config = merged(encoder.config, options);
   state_->check(config, options);
   const int64_t longest = config.max_length = encoder.model->config().max_length;
-  bool truncated = false;
-  const std::vector<int32_t> ids = state_->ids_of(text, 1, config, truncated);
-  if (truncated) fail("text must have at most {} tokens (has {})", longest, count_tokens({text}, options).front());
+  const auto [ids, all] = state_->tokens_of(text, 1, config);
+  if (all > longest) fail("text must have at most {} tokens (has {})", longest, all);
   const ArenaPool::Lease lease(state_->arenas, 1);
   AttentionMap map = encoder_attention_map(*encoder.model, ids, lease.front(), encoder.pieces(ids));
   map.source = text;

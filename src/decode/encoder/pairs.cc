@@ -17,9 +17,9 @@ std::pair<size_t, size_t> longest_first(size_t a, size_t b, size_t room) {
   return {a, b};
 }
 
-TypedIds join(const TextEdges& edges, int64_t separators, const std::vector<int32_t>& a,
-              const std::vector<int32_t>* b) {
-  TypedIds joined;
+ClassifierTokens join(const TextEdges& edges, int64_t separators, const std::vector<int32_t>& a,
+                      const std::vector<int32_t>* b) {
+  ClassifierTokens joined;
   const auto append = [&](const std::vector<int32_t>& ids, int32_t type) {
     joined.ids.insert(joined.ids.end(), ids.begin(), ids.end());
     joined.types.resize(joined.ids.size(), type);

@@ -9,19 +9,16 @@
 #include <vector>
 
 #include "io/runs/encoder_run.h"
+#include "qkv/classifier.h"
 
 namespace qkv {
-
-// The tokens that a classifier reads.
-struct TypedIds {
-  std::vector<int32_t> ids, types;
-};
 
 // Returns how many tokens of two texts are kept if both together may have `room`: tokens of the longer text are dropped
 // until both have the same number. The second text has the odd token if both are truncated and it is not shorter.
 std::pair<size_t, size_t> longest_first(size_t a, size_t b, size_t room);
 
 // Joins texts with the special tokens. `b` is null for one text.
-TypedIds join(const TextEdges& edges, int64_t separators, const std::vector<int32_t>& a, const std::vector<int32_t>* b);
+ClassifierTokens join(const TextEdges& edges, int64_t separators, const std::vector<int32_t>& a,
+                      const std::vector<int32_t>* b);
 
 }  // namespace qkv

@@ -31,12 +31,12 @@ ClassifyOptions options_of(RequestObject& object, const Classifier& classifier) 
 }
 
 // Throws HttpError for inputs that are longer than the model reads, if the request forbids to truncate them.
-void check_cut(const Classifications& found, bool truncates, std::string_view name, int64_t longest) {
-  if (truncates || found.cut == 0) return;
-  HttpError error(422,
-                  fmt::format("`{}` must have at most {} tokens ({} {} longer)", name, longest, found.cut,
-                              found.cut == 1 ? "is" : "are"),
-                  "Validation");
+void check_cut(const std::vector<ClassifierTokens>& inputs, bool truncates, std::string_view name, int64_t longest) {
+  const auto cut = std::ranges::count_if(inputs, [](const ClassifierTokens& input) { return input.is_cut; });
+  if (truncates || cut == 0) return;
+  HttpError error(
+      422, fmt::format("`{}` must have at most {} tokens ({} {} longer)", name, longest, cut, cut == 1 ? "is" : "are"),
+      "Validation");
   error.param = name;
   throw error;
 }
@@ -89,12 +89,13 @@ std::string predictions_json(const std::vector<LabelScore>& best, const std::vec
 }
 
 void answer_predict_inputs(const CallPtr& call, const ModelPtr& model, RequestObject& object) {
-  PredictInputs request = predict_inputs(object.get("inputs"));
+  const PredictInputs request = predict_inputs(object.get("inputs"));
   check_count(call->service().options(), "inputs", std::ssize(request.inputs));
   const ClassifyOptions options = options_of(object, *model->classifier);
-  const bool truncates = object.flag("truncate", true), is_list = request.is_list;
-  classify(call, model, std::move(request.inputs), options, [=](Classifications&& found) {
-    check_cut(found, truncates, "inputs", model->classifier->max_length());
+  std::vector<ClassifierTokens> inputs = encode(call, model, request.inputs, options);
+  check_cut(inputs, object.flag("truncate", true), "inputs", model->classifier->max_length());
+  const bool is_list = request.is_list;
+  classify(call, model, std::move(inputs), options, [=](Classifications&& found) {
     std::vector<std::string> all;
     for (const auto& best : found.texts) all.push_back(predictions_json(best, model->classifier->labels()));
     call->reply_json(is_list ? join_json(all) : all.front());
@@ -107,7 +108,8 @@ void answer_classify_input(const CallPtr& call, const ModelPtr& model, RequestOb
   check_count(call->service().options(), "input", std::ssize(texts));
   std::vector<ClassifierInput> inputs;
   for (const std::string& text : texts) inputs.push_back({text});
-  classify(call, model, std::move(inputs), options_of(object, *model->classifier), [=](Classifications&& found) {
+  const ClassifyOptions options = options_of(object, *model->classifier);
+  classify(call, model, encode(call, model, inputs, options), options, [=](Classifications&& found) {
     const std::vector<std::string>& labels = model->classifier->labels();
     std::vector<std::string> data;
     for (const auto& best : found.texts) {
@@ -200,10 +202,10 @@ void rerank(const CallPtr& call) {
   const ModelPtr model = call->service().classifier(object.text("model"));
   const auto request =
       std::make_shared<const RerankRequest>(read_rerank(object, *model->classifier, call->service().options()));
-  std::vector<ClassifierInput> pairs;
-  for (const std::string& text : request->texts) pairs.push_back({request->query, text});
-  classify(call, model, std::move(pairs), options_of(object, *model->classifier), [=](Classifications&& found) {
-    check_cut(found, request->truncates, request->name, model->classifier->max_length());
+  const ClassifyOptions options = options_of(object, *model->classifier);
+  std::vector<ClassifierTokens> pairs = encode_pairs(call, model, request->query, request->texts, options);
+  check_cut(pairs, request->truncates, request->name, model->classifier->max_length());
+  classify(call, model, std::move(pairs), options, [=](Classifications&& found) {
     const std::string entries = join_json(ranked(*request, found));
     if (request->name == "texts") return call->reply_json(entries);
     call->reply_json(fmt::format(

@@ -104,7 +104,7 @@ void answer_items(const CallPtr& call) {
           fmt::format(R"({{"item":{},"title":{}}})", json_string(item), json_string(model->titles->title(item))));
     return fmt::format(R"({{"items":{}}})", list_of(objects));
   };
-  compute(call, model, 1, found, [call](std::string&& json) { call->reply_json(std::move(json)); });
+  compute(call, model, {{1, found}}, [call](std::string&& json) { call->reply_json(std::move(json)); });
   call->track().add_texts(1);
 }
 

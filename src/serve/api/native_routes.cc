@@ -21,16 +21,22 @@ void check_weights(double weights) {
     refuse_field("text", "would need {:.0f} weights, more than {}", weights, kMostWeights);
 }
 
-// Refuses a text whose weights are too many, whatever the model generates, and returns their number without what it
-// generates. A text that is too long for the model has an error of its own.
+// Refuses a text that is too long for the model, or whose weights are too many, whatever the model generates. Returns
+// their number without what it generates.
 int64_t check_text_weights(const ServedModel& model, const std::string& text, const std::string& target, int64_t more) {
   const auto count = [&](const std::string& of) {
     return static_cast<double>(model.translator ? std::ssize(model.translator->tokenize(of))
                                                 : std::ssize(model.generator->encode(of)));
   };
   const ModelConfig& config = model.info.model;
-  const double S = model.translator ? count(text) : 0, T = model.translator ? count(target) : count(text) + more;
-  if (std::max(S, T) > static_cast<double>(config.max_length)) return 0;
+  const auto longest = static_cast<double>(config.max_length);
+  const auto check_length = [&](const char* name, double tokens) {
+    if (tokens > longest) refuse_field(name, "must have at most {} tokens (has {:.0f})", longest, tokens);
+  };
+  const double own = count(text), S = model.translator ? own : 0;
+  const double T = model.translator ? count(target) : std::min(own + static_cast<double>(more), longest);
+  check_length("text", own);
+  check_length("target", T);
   const auto encoders = static_cast<double>(config.encoder_layers),
              decoders = static_cast<double>(config.decoder_layers);
   const double weights = static_cast<double>(config.attention.heads) * (encoders * S * S + decoders * T * (T + S));
@@ -88,7 +94,8 @@ void answer_attend(const CallPtr& call) {
     check_weights(static_cast<double>(weights_of(*map)));
     return std::string();
   };
-  compute(call, model, std::ssize(text) / 4 + std::ssize(target) / 4 + more + 1, attend, [call, map](std::string&&) {
+  const int64_t cost = std::ssize(text) / 4 + std::ssize(target) / 4 + more + 1;
+  compute(call, model, {{cost, attend}}, [call, map](std::string&&) {
     const auto size = static_cast<size_t>(kWeightBytes * weights_of(*map));
     call->service().run(call, size, [map](const CallPtr& done) { done->reply_json(attention_to_json(*map)); });
   });

@@ -62,16 +62,16 @@ void answer_chat(const CallPtr& call) {
     refuse_field("messages", "need a chat template: serve with --chat-template {}=TEMPLATE{}", request.model->name,
                  request.model->chat_problem);
   const ChatRequest chat = read_chat_request(object, call->body(), *request.model->chat);
-  request.prompts = {request.model->chat->prompt(chat.messages, chat.options)};
-  request.echoes = {""};
+  std::vector<int32_t> prompt = request.model->chat->prompt(chat.messages, chat.options);
   if (const std::string stop = request.model->chat->stop(); !stop.empty()) request.options.stop.push_back(stop);
-  request.options.max_tokens = room_for(*request.model, request.prompts.front(), call->service().options());
+  request.options.max_tokens = room_for(*request.model, prompt, call->service().options());
   read_max_tokens(object, "max_tokens", request);
   read_max_tokens(object, "max_completion_tokens", request);
   request.logprobs = object.flag("logprobs");
   request.options.alternatives = object.integer("top_logprobs", 0, between(0, 20));
   if (request.options.alternatives > 0 && !request.logprobs) refuse_field("logprobs", "must be true for top_logprobs");
-  check_openai_request(request, call->service().options());
+  check_openai_request(*call, request, 1);
+  add_prompt(*call, request, std::move(prompt), "", 1);
   answer_openai(call, std::move(request),
                 {"chat.completion", "chat.completion.chunk", chat_choice, chat_chunks(), chat_logprobs, true});
 }

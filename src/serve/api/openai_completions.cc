@@ -34,24 +34,27 @@ struct PromptTokens {
   }
 };
 
-// Prompts: a string, strings, token ids, or lists of token ids, before which nothing is put.
-std::vector<PromptTokens> prompts_of(const json& value, const Generator& generator) {
-  const auto ids_of_text = [&](const json& text) {
-    const std::vector<int32_t> ids = generator.encode(text.get<std::string>());
-    std::vector<int32_t> read = generator.with_start(ids);
-    const size_t hidden = read.size() - ids.size();
-    return PromptTokens{std::move(read), hidden};
-  };
-  if (value.is_null()) return {PromptTokens()};
-  if (value.is_string()) return {ids_of_text(value)};
+// Returns the prompts of a value: null, a string, strings, token ids, or lists of token ids. They belong to the value.
+std::vector<const json*> prompts_of(const json& value) {
+  if (value.is_null() || value.is_string()) return {&value};
   if (!value.is_array() || value.empty()) refuse_field("prompt", "must be a string, strings, or token ids");
-  if (value.front().is_number()) return {{ids_of(value, "prompt")}};
-  std::vector<PromptTokens> prompts;
+  if (value.front().is_number()) return {&value};
+  std::vector<const json*> prompts;
   for (const json& entry : value) {
     if (!entry.is_string() && !entry.is_array()) refuse_field("prompt", "must be a string, strings, or token ids");
-    prompts.push_back(entry.is_string() ? ids_of_text(entry) : PromptTokens{ids_of(entry, "prompt")});
+    prompts.push_back(&entry);
   }
   return prompts;
+}
+
+// Returns the tokens of a prompt: those of a text, or ids, before which nothing is put.
+PromptTokens tokens_of(const json& prompt, const Generator& generator) {
+  if (prompt.is_null()) return {};
+  if (!prompt.is_string()) return {ids_of(prompt, "prompt")};
+  const std::vector<int32_t> ids = generator.encode(prompt.get<std::string>());
+  std::vector<int32_t> read = generator.with_start(ids);
+  const size_t hidden = read.size() - ids.size();
+  return {std::move(read), hidden};
 }
 
 ordered_json completion_choice(size_t i, std::string text, ordered_json logprobs, ordered_json finish) {
@@ -92,23 +95,25 @@ void hide_start(std::vector<GeneratedToken>& scores, size_t hidden) {
   scores.front().alternatives.clear();
 }
 
-// Computes the log-probabilities of the prompts, and continues with `then`.
-void score_prompts(const CallPtr& call, const std::shared_ptr<OpenAiRequest>& request, std::vector<size_t> hidden,
-                   std::function<void()> then) {
-  int64_t cost = 0;
-  for (const std::vector<int32_t>& prompt : request->prompts) cost += std::ssize(prompt);
-  const auto score = [request, hidden = std::move(hidden)] {
-    try {
-      for (const std::vector<int32_t>& prompt : request->prompts) {
-        request->scores.push_back(request->model->generator->score(prompt, request->options.alternatives));
-        hide_start(request->scores.back(), hidden[request->scores.size() - 1]);
-      }
-    } catch (const Error&) {
-      throw_model_error(std::current_exception());
-    }
-    return "";
-  };
-  compute(call, request->model, cost, score, [then = std::move(then)](std::string&&) { then(); });
+// Computes the log-probabilities of the prompts, each in a step of its own, and continues with `then`.
+void score_prompts(const CallPtr& call, const std::shared_ptr<OpenAiRequest>& request,
+                   const std::vector<size_t>& hidden, std::function<void()> then) {
+  request->scores.resize(request->prompts.size());
+  std::vector<Computation> parts;
+  for (size_t i = 0; i < request->prompts.size(); i++) {
+    const std::vector<int32_t>& prompt = request->prompts[i];
+    parts.push_back({std::ssize(prompt), [request, i, &prompt, unseen = hidden[i]] {
+                       try {
+                         const Generator& generator = *request->model->generator;
+                         request->scores[i] = generator.score(prompt, request->options.alternatives);
+                         hide_start(request->scores[i], unseen);
+                       } catch (const Error&) {
+                         throw_model_error(std::current_exception());
+                       }
+                       return "";
+                     }});
+  }
+  compute(call, request->model, std::move(parts), [then = std::move(then)](std::string&&) { then(); });
 }
 
 }  // namespace
@@ -127,13 +132,16 @@ void answer_completions(const CallPtr& call) {
     if (const auto& tools = object.get(name); !tools.is_null() && !tools.empty())
       refuse_field(name, "are for chat completions");
   const bool echo = object.flag("echo");
+  const std::vector<const json*> prompts = prompts_of(object.get("prompt"));
+  check_openai_request(*call, *request, std::ssize(prompts));
   std::vector<size_t> hidden;
-  for (PromptTokens& prompt : prompts_of(object.get("prompt"), generator)) {
-    request->echoes.push_back(echo ? prompt.text(generator) : "");
+  for (const json* value : prompts) {
+    Service::check_wanted();
+    PromptTokens prompt = tokens_of(*value, generator);
     hidden.push_back(prompt.hidden);
-    request->prompts.push_back(std::move(prompt.ids));
+    std::string text = echo ? prompt.text(generator) : "";
+    add_prompt(*call, *request, std::move(prompt.ids), std::move(text), std::ssize(prompts));
   }
-  check_openai_request(*request, call->service().options());
   const auto answer = [call, request] {
     answer_openai(call, std::move(*request),
                   {"text_completion", "text_completion", completion_choice, completion_choice, completion_logprobs});
@@ -143,7 +151,7 @@ void answer_completions(const CallPtr& call) {
     if (std::ssize(prompt) > request->model->max_length())
       refuse_field("echo", "with logprobs needs a prompt of at most {} tokens (has {})", request->model->max_length(),
                    prompt.size());
-  score_prompts(call, request, std::move(hidden), answer);
+  score_prompts(call, request, hidden, answer);
 }
 
 }  // namespace qkv

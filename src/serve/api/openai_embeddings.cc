@@ -73,9 +73,9 @@ void answer_embeddings(const CallPtr& call) {
   const auto width = to_size(object.integer("dimensions", full, between(1, static_cast<double>(full))));
   EmbedOptions options;
   if (object.has("prompt_name")) options.prompt_name = object.text("prompt_name");
-  std::vector<int64_t> counts = count_tokens(call, model, input.texts, options);
+  std::vector<EmbedderTokens> encoded = encode(call, model, input.texts, options);
   int64_t tokens = 0;
-  for (const int64_t count : counts) tokens += std::min(count, model->embedder->max_length());
+  for (const EmbedderTokens& text : encoded) tokens += std::ssize(text.ids);
   for (const std::vector<int32_t>& ids : input.tokens)
     tokens += std::min(std::ssize(ids), model->embedder->max_length());
   const auto answer = [call, model, format, tokens, width](const Embeddings& found) {
@@ -92,7 +92,7 @@ void answer_embeddings(const CallPtr& call) {
                     data, json_string(model->name), tokens, tokens));
   };
   if (input.tokens.empty())
-    embed(call, model, std::move(input.texts), options, std::move(counts), answer);
+    embed(call, model, std::move(encoded), options, answer);
   else
     embed(call, model, std::move(input.tokens), options, answer);
 }

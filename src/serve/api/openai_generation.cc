@@ -235,30 +235,38 @@ void read_max_tokens(RequestObject& object, std::string_view name, OpenAiRequest
   request.options.max_tokens = request.fills_context ? 1 : object.integer(name, 0, at_least(0));
 }
 
-void check_openai_request(const OpenAiRequest& request, const ServerOptions& limits) {
+void check_openai_request(Call& call, const OpenAiRequest& request, int64_t prompts) {
+  const ServerOptions& limits = call.service().options();
   const GenerateOptions& options = request.options;
-  const int64_t most = most_tokens(limits, *request.model);
+  const int64_t most = most_tokens(limits, *request.model), texts = prompts * request.choices;
   if (options.max_tokens > most) refuse_field("max_tokens", "must be at most {} (is {})", most, options.max_tokens);
-  if (std::ssize(request.prompts) * request.choices > limits.max_texts)
-    refuse_field("n", "and the prompts must be at most {} texts (are {})", limits.max_texts,
-                 std::ssize(request.prompts) * request.choices);
-  int64_t logprobs = 0;
-  for (const std::vector<int32_t>& prompt : request.prompts)
-    logprobs += request.choices * (options.max_tokens + std::ssize(prompt)) * (1 + options.alternatives);
+  if (texts > limits.max_texts)
+    refuse_field("n", "and the prompts must be at most {} texts (are {})", limits.max_texts, texts);
+  request.model->queue.check_room(call.client(), texts, texts * options.max_tokens, call.deadline());
+}
+
+void add_prompt(Call& call, OpenAiRequest& request, std::vector<int32_t> prompt, std::string echo, int64_t prompts) {
+  const GenerateOptions& options = request.options;
+  const int64_t longest = request.model->max_length(), tokens = std::ssize(prompt);
+  const int64_t more =
+      request.fills_context ? room_for(*request.model, prompt, call.service().options()) : options.max_tokens;
+  request.cost += request.choices * (tokens + more);
+  const int64_t logprobs = request.cost * (1 + options.alternatives);
   if (request.logprobs && logprobs > kMostLogprobs)
     refuse_field("logprobs", "with the tokens of all choices must be at most {} log-probabilities (are {})",
                  kMostLogprobs, logprobs);
-  const int64_t longest = request.model->max_length();
-  for (const std::vector<int32_t>& prompt : request.prompts) {
-    if (options.slide || std::ssize(prompt) + options.max_tokens <= longest) continue;
+  if (!options.slide && tokens + options.max_tokens > longest) {
     HttpError error(400,
                     fmt::format("the prompt has {} tokens and max_tokens is {}: together more than {}, the model's "
                                 "max_length",
-                                prompt.size(), options.max_tokens, longest),
+                                tokens, options.max_tokens, longest),
                     "context_length_exceeded");
     error.param = "max_tokens";
     throw error;
   }
+  request.model->queue.check_room(call.client(), prompts * request.choices, request.cost, call.deadline());
+  request.prompts.push_back(std::move(prompt));
+  request.echoes.push_back(std::move(echo));
 }
 
 void answer_openai(const CallPtr& call, OpenAiRequest request, OpenAiForms forms) {

@@ -20,6 +20,7 @@ struct OpenAiRequest {
   GenerateOptions options;
   bool fills_context = false;  // each text may have as many tokens as room_for returns, instead of options.max_tokens
   int64_t choices = 1;         // of each prompt
+  int64_t cost = 0;            // tokens of all choices, with their prompts
   bool logprobs = false;       // report log-probabilities
   bool streams = false, include_usage = false;
   std::string id;
@@ -49,8 +50,14 @@ int64_t room_for(const ServedModel& model, const std::vector<int32_t>& prompt, c
 // Reads the most tokens of an answer; -1 stands for as many as there is room for.
 void read_max_tokens(RequestObject& object, std::string_view name, OpenAiRequest& request);
 
-// Throws HttpError 400 for more than the model or the options of the server allow.
-void check_openai_request(const OpenAiRequest& request, const ServerOptions& limits);
+// Throws HttpError if the options of the server do not allow this number of prompts, or the queue of the model has no
+// room for the tokens that may be generated.
+void check_openai_request(Call& call, const OpenAiRequest& request, int64_t prompts);
+
+// Adds a prompt, with the text that precedes its answer. prompts: their number, with those to come. Throws HttpError as
+// soon as the prompts have more tokens than the model reads, than an answer may have log-probabilities of, or than may
+// wait.
+void add_prompt(Call& call, OpenAiRequest& request, std::vector<int32_t> prompt, std::string echo, int64_t prompts);
 
 // Generates, and answers the call. The request has been checked.
 void answer_openai(const CallPtr& call, OpenAiRequest request, OpenAiForms forms);

@@ -13,16 +13,15 @@ namespace {
 
 struct EmbedRequest {
   ModelPtr model;
-  std::vector<std::string> texts;
   EmbedOptions options;
-  std::vector<int64_t> tokens = {};
+  std::vector<EmbedderTokens> texts = {};
 };
 
 EmbedRequest read_embed_request(const CallPtr& call) {
   RequestObject object = RequestObject::parse(call->body());
-  EmbedRequest request{call->service().embedder(object.text("model")), object.texts("inputs").texts, {}};
+  EmbedRequest request{call->service().embedder(object.text("model")), {}};
   const ServerOptions& limits = call->service().options();
-  const std::vector<std::string>& texts = request.texts;
+  const std::vector<std::string> texts = object.texts("inputs").texts;
   if (texts.empty()) throw HttpError(400, "`inputs` cannot be empty", "Empty");
   if (std::ssize(texts) > limits.max_inputs)
     throw HttpError(422, fmt::format("batch size {} > maximum allowed batch size {}", texts.size(), limits.max_inputs),
@@ -31,10 +30,10 @@ EmbedRequest read_embed_request(const CallPtr& call) {
   if (object.has("prompt_name")) request.options.prompt_name = object.text("prompt_name");
   const bool truncates = object.flag("truncate", true);
   const int64_t longest = request.model->embedder->max_length();
-  request.tokens = count_tokens(call, request.model, texts, request.options);
-  for (const int64_t count : request.tokens)
-    if (!truncates && count > longest)
-      throw HttpError(422, fmt::format("`inputs` must have less than {} tokens. Given: {}", longest, count),
+  request.texts = encode(call, request.model, texts, request.options);
+  for (const EmbedderTokens& text : request.texts)
+    if (!truncates && text.all > longest)
+      throw HttpError(422, fmt::format("`inputs` must have less than {} tokens. Given: {}", longest, text.all),
                       "Validation");
   return request;
 }
@@ -47,16 +46,15 @@ void answer_embed(const CallPtr& call) {
     if (error.status == 400 && !error.param.empty()) error.status = 422;
     throw;
   }
-  embed(call, request.model, std::move(request.texts), request.options, request.tokens,
-        [call](const Embeddings& found) {
-          std::string rows;
-          const auto row = static_cast<size_t>(found.width);
-          for (size_t i = 0; i < found.values.size(); i += row)
-            rows += fmt::format("{}[{}]", i == 0 ? "" : ",",
-                                fmt::join(found.values.begin() + static_cast<std::ptrdiff_t>(i),
-                                          found.values.begin() + static_cast<std::ptrdiff_t>(i + row), ","));
-          call->reply_json("[" + rows + "]");
-        });
+  embed(call, request.model, std::move(request.texts), request.options, [call](const Embeddings& found) {
+    std::string rows;
+    const auto row = static_cast<size_t>(found.width);
+    for (size_t i = 0; i < found.values.size(); i += row)
+      rows += fmt::format("{}[{}]", i == 0 ? "" : ",",
+                          fmt::join(found.values.begin() + static_cast<std::ptrdiff_t>(i),
+                                    found.values.begin() + static_cast<std::ptrdiff_t>(i + row), ","));
+    call->reply_json("[" + rows + "]");
+  });
 }
 
 // TEI's description of what a model is for.

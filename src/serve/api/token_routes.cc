@@ -4,9 +4,9 @@
 #include <nlohmann/json.hpp>
 
 #include "serve/api/families.h"
-#include "serve/engine/batch_work.h"
 #include "serve/engine/request_limits.h"
 #include "serve/engine/request_object.h"
+#include "serve/engine/service.h"
 #include "text/unicode.h"
 
 namespace qkv {
@@ -40,18 +40,34 @@ void check_inputs(const ServerOptions& limits, std::string_view name, size_t cou
     refuse_field(name, "must be at most {} (are {})", limits.max_inputs, count);
 }
 
-// Computes JSON on a compute thread, because its time depends on the length of the texts, and answers with it.
-void answer_later(const CallPtr& call, const ModelPtr& model, int64_t bytes, std::function<std::string()> function) {
-  compute(call, model, bytes / 4 + 1, std::move(function),
-          [call](std::string&& body) { call->reply_json(std::move(body)); });
+// Answers with JSON, which is written on the thread that calls: the threads that compute have no part in it.
+void answer_tokens(const CallPtr& call, const ModelPtr& model, std::string answer) {
+  call->service().leave(call, [model](const CallPtr& done) { done->use(model); });
   call->track().add_texts(1);
+  call->reply_json(std::move(answer));
 }
 
 // ---- Text to tokens
 
+// Returns the tokens of texts. Throws HttpError 400 as soon as they are more than an answer may describe.
+std::vector<std::vector<int32_t>> described_tokens(
+    std::string_view name, const std::vector<std::string>& texts,
+    const std::function<std::vector<int32_t>(const std::string&)>& encode) {
+  std::vector<std::vector<int32_t>> all;
+  int64_t count = 0;
+  for (const std::string& text : texts) {
+    Service::check_wanted();
+    all.push_back(encode(text));
+    count += std::ssize(all.back());
+    if (count > kMostDescribed)
+      refuse_field(name, "must have at most {} tokens in an answer that describes each of them (has {}{})",
+                   kMostDescribed, count, texts.size() > 1 ? " or more" : "");
+  }
+  return all;
+}
+
 // TEI's tokens. Places are in characters, where the tokens spell the text; otherwise null.
-ordered_json tei_tokens(const ServedTokenizer& tokenizer, const std::string& text, bool with_edges) {
-  const std::vector<int32_t> ids = tokenizer.encode(text, with_edges);
+std::string tei_tokens(const ServedTokenizer& tokenizer, const std::string& text, const std::vector<int32_t>& ids) {
   std::string spelled;
   std::vector<std::string> pieces;
   bool is_first = true;
@@ -62,21 +78,22 @@ ordered_json tei_tokens(const ServedTokenizer& tokenizer, const std::string& tex
     spelled += pieces.back();
   }
   const bool has_places = spelled == text;
-  ordered_json tokens = ordered_json::array();
+  std::string tokens;
   int64_t place = 0;
   for (size_t i = 0; i < ids.size(); i++) {
     const bool is_special = tokenizer.is_special(ids[i]), is_placed = has_places && !is_special;
     const int64_t end = place + count_characters(pieces[i]);
     const int64_t space = pieces[i].size() > 1 && pieces[i].front() == ' ' ? 1 : 0;  // before a word, as TEI has it
-    tokens.push_back(
-        {{"id", ids[i]},
-         {"text", is_special ? tokenizer.spelling(ids[i], false) : pieces[i].substr(static_cast<size_t>(space))},
-         {"special", is_special},
-         {"start", is_placed ? ordered_json(place + space) : ordered_json()},
-         {"stop", is_placed ? ordered_json(end) : ordered_json()}});
+    const ordered_json token = {
+        {"id", ids[i]},
+        {"text", is_special ? tokenizer.spelling(ids[i], false) : pieces[i].substr(static_cast<size_t>(space))},
+        {"special", is_special},
+        {"start", is_placed ? ordered_json(place + space) : ordered_json()},
+        {"stop", is_placed ? ordered_json(end) : ordered_json()}};
+    tokens += (i == 0 ? "" : ",") + json_of(token);
     place = end;
   }
-  return tokens;
+  return '[' + tokens + ']';
 }
 
 // llama.cpp's piece: a text, or the bytes of a part of a character.
@@ -92,42 +109,43 @@ void tokenize_inputs(const CallPtr& call, const ModelPtr& model, RequestObject& 
   check_inputs(call->service().options(), "inputs", texts.size());
   const bool with_edges = object.flag("add_special_tokens", true);
   if (object.has("prompt_name")) refuse_field("prompt_name", "is not supported");
-  answer_later(call, model, std::ssize(call->body()), [=] {
-    ordered_json all = ordered_json::array();
-    for (const std::string& text : texts) all.push_back(tei_tokens(*model->tokenizer, text, with_edges));
-    return json_of(all);
-  });
+  const ServedTokenizer& tokenizer = *model->tokenizer;
+  const std::vector<std::vector<int32_t>> tokens =
+      described_tokens("inputs", texts, [&](const std::string& text) { return tokenizer.encode(text, with_edges); });
+  std::string all;
+  for (size_t i = 0; i < texts.size(); i++) {
+    Service::check_wanted();
+    all += (i == 0 ? "" : ",") + tei_tokens(tokenizer, texts[i], tokens[i]);
+  }
+  answer_tokens(call, model, '[' + all + ']');
 }
 
 void tokenize_content(const CallPtr& call, const ModelPtr& model, RequestObject& object) {
   const std::string text = object.text("content");
   const bool with_edges = object.flag("add_special"), is_plain = !object.flag("parse_special", true);
   const bool with_pieces = object.flag("with_pieces");
-  answer_later(call, model, std::ssize(text), [=] {
-    const ServedTokenizer& tokenizer = *model->tokenizer;
-    ordered_json tokens = ordered_json::array();
-    for (const int32_t id : tokenizer.encode(text, with_edges, is_plain)) {
-      if (with_pieces)
-        tokens.push_back({{"id", id}, {"piece", llama_piece(tokenizer.spelling(id, tokens.empty()))}});
-      else
-        tokens.push_back(id);
-    }
-    return json_of({{"tokens", std::move(tokens)}});
-  });
+  const ServedTokenizer& tokenizer = *model->tokenizer;
+  const auto encode = [&](const std::string& content) { return tokenizer.encode(content, with_edges, is_plain); };
+  if (!with_pieces) return answer_tokens(call, model, json_of({{"tokens", encode(text)}}));
+  std::string tokens;
+  const std::vector<std::vector<int32_t>> ids = described_tokens("content", {text}, encode);
+  for (const int32_t id : ids.front())
+    tokens += (tokens.empty() ? "" : ",") +
+              json_of({{"id", id}, {"piece", llama_piece(tokenizer.spelling(id, tokens.empty()))}});
+  answer_tokens(call, model, "{\"tokens\":[" + tokens + "]}");
 }
 
 void tokenize_prompt(const CallPtr& call, const ModelPtr& model, RequestObject& object) {
   const std::string text = object.text("prompt");
   const bool with_edges = object.flag("add_special_tokens", true), with_texts = object.flag("return_token_strs");
-  answer_later(call, model, std::ssize(text), [=] {
-    const ServedTokenizer& tokenizer = *model->tokenizer;
-    const std::vector<int32_t> ids = tokenizer.encode(text, with_edges);
-    ordered_json answer = {{"count", ids.size()}, {"max_model_len", model->max_length()}, {"tokens", ids}};
-    if (with_texts) answer["token_strs"] = ordered_json::array();
-    for (size_t i = 0; with_texts && i < ids.size(); i++)
-      answer["token_strs"].push_back(tokenizer.spelling(ids[i], i == 0));
-    return json_of(answer);
-  });
+  const ServedTokenizer& tokenizer = *model->tokenizer;
+  const auto encode = [&](const std::string& prompt) { return tokenizer.encode(prompt, with_edges); };
+  const std::vector<int32_t> ids = with_texts ? described_tokens("prompt", {text}, encode).front() : encode(text);
+  ordered_json answer = {{"count", ids.size()}, {"max_model_len", model->max_length()}, {"tokens", ids}};
+  if (with_texts) answer["token_strs"] = ordered_json::array();
+  for (size_t i = 0; with_texts && i < ids.size(); i++)
+    answer["token_strs"].push_back(tokenizer.spelling(ids[i], i == 0));
+  answer_tokens(call, model, json_of(answer));
 }
 
 void answer_tokenize(const CallPtr& call) {
@@ -145,11 +163,12 @@ void decode_ids(const CallPtr& call, const ModelPtr& model, RequestObject& objec
   const std::vector<std::vector<int32_t>> lists = object.token_lists("ids", model->tokenizer->size());
   check_inputs(call->service().options(), "ids", lists.size());
   const bool skips_special = object.flag("skip_special_tokens", true);
-  answer_later(call, model, std::ssize(call->body()), [=] {
-    ordered_json texts = ordered_json::array();
-    for (const std::vector<int32_t>& ids : lists) texts.push_back(model->tokenizer->decode(ids, skips_special));
-    return json_of(texts);
-  });
+  ordered_json texts = ordered_json::array();
+  for (const std::vector<int32_t>& ids : lists) {
+    Service::check_wanted();
+    texts.push_back(model->tokenizer->decode(ids, skips_special));
+  }
+  answer_tokens(call, model, json_of(texts));
 }
 
 // The content of llama.cpp, which is the prompt of vLLM.
@@ -157,10 +176,8 @@ void decode_tokens(const CallPtr& call, const ModelPtr& model, RequestObject& ob
   const nlohmann::json& value = object.get("tokens");
   if (!value.is_array()) refuse_field("tokens", "must be a list of token ids");
   const std::vector<int32_t> ids = token_ids(value, "tokens", model->tokenizer->size());
-  answer_later(call, model, std::ssize(call->body()), [=] {
-    const std::string text = model->tokenizer->decode(ids, false);
-    return json_of({{"content", text}, {"prompt", text}});
-  });
+  const std::string text = model->tokenizer->decode(ids, false);
+  answer_tokens(call, model, json_of({{"content", text}, {"prompt", text}}));
 }
 
 void answer_detokenize(const CallPtr& call) {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <numeric>
 #include <span>
 #include <type_traits>
 #include <utility>
@@ -13,21 +12,18 @@ namespace qkv {
 namespace {
 
 constexpr int64_t kHistoryCost = BatchQueue::kCost / 64;  // so that 64 histories are one call
-constexpr int64_t kPartCost = 1024;    // tokens of a job: a client with many texts keeps others waiting for one job
-constexpr int64_t kBytesPerToken = 8;  // of a text that is converted to tokens and then cut
-constexpr size_t kNumberBytes = 12;    // of JSON
+constexpr int64_t kPartCost = 1024;  // tokens of a job: a client with many texts keeps others waiting for one job
+constexpr size_t kNumberBytes = 12;  // of JSON
 constexpr size_t kItemBytes = 80;
 
-// Text: a string, or its tokens.
-template <class Text>
 class EmbedJob : public BatchJob {
  public:
   EmbedJob(const Embedder& embedder, const EmbedOptions& options) : embedder_(embedder), options_(options) {}
 
-  // Adds a text, before the job is started.
-  void add(Text text, int64_t work) {
+  // Adds the tokens of a text, before the job is started.
+  void add(std::vector<int32_t> text) {
+    cost += std::ssize(text);
     texts_.push_back(std::move(text));
-    cost += work;
   }
   size_t bytes() const { return kNumberBytes * result.values.size(); }  // of JSON, about
 
@@ -38,12 +34,12 @@ class EmbedJob : public BatchJob {
            other->options_.max_length == options_.max_length;
   }
   void compute(std::span<BatchJob* const> all) override {
-    std::vector<Text> texts;
+    std::vector<std::vector<int32_t>> texts;
     for (BatchJob* job : all) {
       const auto& own = static_cast<EmbedJob*>(job)->texts_;
       texts.insert(texts.end(), own.begin(), own.end());
     }
-    const Embeddings found = embed(texts);
+    const Embeddings found = embedder_.embed_tokens(texts, options_);
     auto next = found.values.begin();
     for (BatchJob* job : all) {
       auto* own = static_cast<EmbedJob*>(job);
@@ -56,15 +52,8 @@ class EmbedJob : public BatchJob {
   Embeddings result;
 
  private:
-  Embeddings embed(const std::vector<Text>& texts) const {
-    if constexpr (std::is_same_v<Text, std::string>)
-      return embedder_.embed(texts, options_);
-    else
-      return embedder_.embed_tokens(texts, options_);
-  }
-
   const Embedder& embedder_;
-  std::vector<Text> texts_;
+  std::vector<std::vector<int32_t>> texts_;
   const EmbedOptions options_;
 };
 
@@ -73,22 +62,22 @@ class ClassifyJob : public BatchJob {
   ClassifyJob(const Classifier& classifier, const ClassifyOptions& options)
       : classifier_(classifier), options_(options) {}
 
-  // Adds a text or a pair, before the job is started.
-  void add(ClassifierInput input, int64_t work) {
+  // Adds the tokens of a text or a pair, before the job is started.
+  void add(ClassifierTokens input) {
+    cost += std::ssize(input.ids);
     inputs_.push_back(std::move(input));
-    cost += work;
   }
   size_t bytes() const {
     return result.texts.empty() ? 0 : kItemBytes * result.texts.size() * result.texts.front().size();
   }
 
-  void compute(std::span<BatchJob* const>) override { result = classifier_.classify(inputs_, options_); }
+  void compute(std::span<BatchJob* const>) override { result = classifier_.classify_tokens(inputs_, options_); }
 
   Classifications result;
 
  private:
   const Classifier& classifier_;
-  std::vector<ClassifierInput> inputs_;
+  std::vector<ClassifierTokens> inputs_;
   const ClassifyOptions options_;
 };
 
@@ -208,31 +197,76 @@ void start_jobs(const CallPtr& call, const ModelPtr& model, std::vector<std::sha
   call->service().leave(call, [work, texts, cost](const CallPtr& started) { work->start(started, texts, cost); });
 }
 
-int64_t bytes_of(const std::string& text) { return std::ssize(text); }
-int64_t bytes_of(const std::vector<int32_t>& tokens) { return 4 * std::ssize(tokens); }
-int64_t bytes_of(const ClassifierInput& input) { return std::ssize(input.text) + std::ssize(input.pair.value_or("")); }
+int64_t tokens_of(const std::vector<int32_t>& text) { return std::ssize(text); }
+int64_t tokens_of(const EmbedderTokens& text) { return std::ssize(text.ids); }
+int64_t tokens_of(const ClassifierTokens& input) { return std::ssize(input.ids); }
 
-// Deals texts out to jobs of about kPartCost. tokens: that the model reads of each text; make: returns an empty job.
+// Deals texts in tokens out to jobs of about kPartCost. make: returns an empty job.
 template <class Text, class Make>
-auto jobs_of(std::vector<Text> texts, const std::vector<int64_t>& tokens, Make&& make) {
+auto jobs_of(std::vector<Text> texts, Make&& make) {
   std::vector<decltype(make())> jobs;
-  for (size_t i = 0; i < texts.size(); i++) {
-    const int64_t work = std::max(tokens[i], bytes_of(texts[i]) / kBytesPerToken);
-    if (jobs.empty() || jobs.back()->cost + work > kPartCost) jobs.push_back(make());
-    jobs.back()->add(std::move(texts[i]), work);
+  for (Text& text : texts) {
+    if (jobs.empty() || jobs.back()->cost + tokens_of(text) > kPartCost) jobs.push_back(make());
+    jobs.back()->add(std::move(text));
   }
   return jobs;
 }
 
-template <class Text>
-void embed_all(const CallPtr& call, const ModelPtr& model, std::vector<Text> texts, const EmbedOptions& options,
-               std::vector<int64_t> tokens, std::function<void(const Embeddings&)> on_done) {
+// Returns f(i), the tokens of text i, for each of the texts.
+template <class F>
+auto encode_all(const CallPtr& call, const ModelPtr& model, size_t texts, F&& f) {
+  std::vector<decltype(f(size_t{0}))> all;
+  int64_t tokens = 0;
+  model->queue.check_room(call->client(), static_cast<int64_t>(texts), tokens, call->deadline());
+  for (size_t i = 0; i < texts; i++) {
+    Service::check_wanted();
+    all.push_back(f(i));
+    tokens += tokens_of(all.back());
+    model->queue.check_room(call->client(), static_cast<int64_t>(texts), tokens, call->deadline());
+  }
+  return all;
+}
+
+}  // namespace
+
+std::vector<EmbedderTokens> encode(const CallPtr& call, const ModelPtr& model, const std::vector<std::string>& texts,
+                                   EmbedOptions options) {
+  return encode_all(call, model, texts.size(), [&](size_t i) {
+    std::vector<EmbedderTokens> one = model->embedder->tokens({texts[i]}, options);
+    options.first_number++;
+    return std::move(one.front());
+  });
+}
+
+std::vector<ClassifierTokens> encode(const CallPtr& call, const ModelPtr& model,
+                                     const std::vector<ClassifierInput>& inputs, const ClassifyOptions& options) {
+  const auto encode_one = [&](size_t i) {
+    const auto number = static_cast<int64_t>(i + 1);
+    const std::vector<int32_t> text = model->classifier->encode(inputs[i].text, number);
+    if (!inputs[i].pair) return model->classifier->join(text, nullptr, options);
+    const std::vector<int32_t> pair = model->classifier->encode(*inputs[i].pair, number);
+    return model->classifier->join(text, &pair, options);
+  };
+  return encode_all(call, model, inputs.size(), encode_one);
+}
+
+std::vector<ClassifierTokens> encode_pairs(const CallPtr& call, const ModelPtr& model, const std::string& query,
+                                           const std::vector<std::string>& texts, const ClassifyOptions& options) {
+  const std::vector<int32_t> asked = model->classifier->encode(query);
+  const auto encode_one = [&](size_t i) {
+    const std::vector<int32_t> text = model->classifier->encode(texts[i], static_cast<int64_t>(i + 1));
+    return model->classifier->join(asked, &text, options);
+  };
+  return encode_all(call, model, texts.size(), encode_one);
+}
+
+void embed(const CallPtr& call, const ModelPtr& model, std::vector<std::vector<int32_t>> texts,
+           const EmbedOptions& options, std::function<void(const Embeddings&)> on_done) {
   const auto count = std::ssize(texts);
-  for (int64_t& read : tokens) read = std::min(read, model->embedder->max_length());
-  const int64_t all = std::accumulate(tokens.begin(), tokens.end(), int64_t{0});
-  using Job = EmbedJob<Text>;
-  auto jobs = jobs_of(std::move(texts), tokens, [&] { return std::make_shared<Job>(*model->embedder, options); });
-  start_jobs<Job>(call, model, std::move(jobs), count, all, [on_done = std::move(on_done)](const auto& ended) {
+  int64_t all = 0;
+  for (const std::vector<int32_t>& ids : texts) all += std::min(std::ssize(ids), model->embedder->max_length());
+  auto jobs = jobs_of(std::move(texts), [&] { return std::make_shared<EmbedJob>(*model->embedder, options); });
+  start_jobs<EmbedJob>(call, model, std::move(jobs), count, all, [on_done = std::move(on_done)](const auto& ended) {
     Embeddings found;
     for (const auto& job : ended) {
       found.width = job->result.width;
@@ -244,56 +278,34 @@ void embed_all(const CallPtr& call, const ModelPtr& model, std::vector<Text> tex
   call->track().add_texts(count, all);
 }
 
-}  // namespace
-
-std::vector<int64_t> count_tokens(const CallPtr& call, const ModelPtr& model, const std::vector<std::string>& texts,
-                                  EmbedOptions options) {
-  std::vector<int64_t> counts;
-  int64_t read = 0;
-  for (const std::string& text : texts) {
-    Service::check_wanted();
-    counts.push_back(model->embedder->count_tokens({text}, options).front());
-    options.first_number++;
-    read += std::min(counts.back(), model->embedder->max_length());
-    model->queue.check_room(call->client(), std::ssize(texts), read, call->deadline());
-  }
-  return counts;
+// The tokens have the prefix already.
+void embed(const CallPtr& call, const ModelPtr& model, std::vector<EmbedderTokens> texts, EmbedOptions options,
+           std::function<void(const Embeddings&)> on_done) {
+  options.prompt_name = std::nullopt;
+  options.prefix = "";
+  std::vector<std::vector<int32_t>> ids;
+  for (EmbedderTokens& text : texts) ids.push_back(std::move(text.ids));
+  embed(call, model, std::move(ids), options, std::move(on_done));
 }
 
-void embed(const CallPtr& call, const ModelPtr& model, std::vector<std::string> texts, const EmbedOptions& options,
-           std::vector<int64_t> tokens, std::function<void(const Embeddings&)> on_done) {
-  embed_all(call, model, std::move(texts), options, std::move(tokens), std::move(on_done));
-}
-
-void embed(const CallPtr& call, const ModelPtr& model, std::vector<std::vector<int32_t>> texts,
-           const EmbedOptions& options, std::function<void(const Embeddings&)> on_done) {
-  std::vector<int64_t> tokens;
-  for (const std::vector<int32_t>& ids : texts) tokens.push_back(std::ssize(ids));
-  embed_all(call, model, std::move(texts), options, std::move(tokens), std::move(on_done));
-}
-
-void classify(const CallPtr& call, const ModelPtr& model, std::vector<ClassifierInput> inputs,
+void classify(const CallPtr& call, const ModelPtr& model, std::vector<ClassifierTokens> inputs,
               const ClassifyOptions& options, std::function<void(Classifications&&)> on_done) {
   const auto count = std::ssize(inputs);
-  const Classifier& classifier = *model->classifier;
-  std::vector<int64_t> tokens;  // an estimate: a token has four bytes, and there are up to three around texts
-  for (const ClassifierInput& input : inputs)
-    tokens.push_back(std::min(classifier.max_length(), bytes_of(input) / 4 + 3));
-  const int64_t cost = std::accumulate(tokens.begin(), tokens.end(), int64_t{0});
-  auto jobs = jobs_of(std::move(inputs), tokens, [&] { return std::make_shared<ClassifyJob>(classifier, options); });
-  call->track().add_texts(count);
-  start_jobs<ClassifyJob>(call, model, std::move(jobs), count, cost,
-                          [call = std::weak_ptr(call), model, on_done = std::move(on_done)](const auto& ended) {
+  int64_t tokens = 0;
+  for (const ClassifierTokens& input : inputs) tokens += tokens_of(input);
+  auto jobs = jobs_of(std::move(inputs), [&] { return std::make_shared<ClassifyJob>(*model->classifier, options); });
+  start_jobs<ClassifyJob>(call, model, std::move(jobs), count, tokens,
+                          [on_done = std::move(on_done)](const auto& ended) {
                             Classifications all;
                             for (const auto& job : ended) {
                               std::ranges::move(job->result.texts, std::back_inserter(all.texts));
                               all.cut += job->result.cut;
                               all.tokens += job->result.tokens;
                             }
-                            model->metrics().add_input_tokens(all.tokens);
-                            if (const CallPtr alive = call.lock()) alive->track().add_texts(0, all.tokens);
                             on_done(std::move(all));
                           });
+  model->metrics().add_input_tokens(tokens);
+  call->track().add_texts(count, tokens);
 }
 
 void recommend(const CallPtr& call, const ModelPtr& model, std::vector<RecommendLine> lines,
@@ -307,12 +319,20 @@ void recommend(const CallPtr& call, const ModelPtr& model, std::vector<Recommend
   call->track().add_texts(count);
 }
 
-void compute(const CallPtr& call, const ModelPtr& model, int64_t cost, std::function<std::string()> compute,
+void compute(const CallPtr& call, const ModelPtr& model, std::vector<Computation> parts,
              std::function<void(std::string&&)> on_done) {
-  const auto job = std::make_shared<FunctionJob>(std::move(compute));
-  job->cost = cost;
-  start_jobs<FunctionJob>(call, model, {job}, 1, cost, [on_done = std::move(on_done)](const auto& ended) {
-    on_done(std::move(ended.front()->result));
+  std::vector<std::shared_ptr<FunctionJob>> jobs;
+  int64_t cost = 0;
+  for (Computation& part : parts) {
+    jobs.push_back(std::make_shared<FunctionJob>(std::move(part.function)));
+    jobs.back()->cost = part.cost;
+    cost += part.cost;
+  }
+  const auto count = std::ssize(jobs);
+  start_jobs<FunctionJob>(call, model, std::move(jobs), count, cost, [on_done = std::move(on_done)](const auto& ended) {
+    std::string all;
+    for (const auto& job : ended) all += job->result;
+    on_done(std::move(all));
   });
 }
 

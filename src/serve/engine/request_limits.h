@@ -11,10 +11,12 @@
 
 namespace qkv {
 
-inline constexpr int64_t kMostWeights = 2'097'152;   // attention weights of an answer
-inline constexpr int64_t kWeightBytes = 24;          // of JSON, at most about
-inline constexpr int64_t kMostItems = 262'144;       // items of an answer, with the events that explain them
-inline constexpr int64_t kMostLogprobs = 1'048'576;  // tokens and alternatives of an answer with log-probabilities
+inline constexpr int64_t kMostWeights = 2'097'152;    // attention weights of an answer
+inline constexpr int64_t kWeightBytes = 24;           // of JSON, at most about
+inline constexpr int64_t kMostItems = 262'144;        // items of an answer, with the events that explain them
+inline constexpr int64_t kMostDescribed = 524'288;    // tokens of an answer that describes each of them
+inline constexpr int64_t kMostRepeated = 67'108'864;  // tokens that the events of a stream of translations repeat
+inline constexpr int64_t kMostLogprobs = 1'048'576;   // tokens and alternatives of an answer with log-probabilities
 
 // Throw HttpError 400 for more texts than max_texts (each counted `times`), or a text of more than max_text characters.
 void check_texts(const ServerOptions& options, std::string_view name, const std::vector<std::string>& texts,

@@ -226,6 +226,7 @@ template <class Text, class Prepare>
 auto prepare_all(const CallPtr& call, const ServedModel& model, const std::vector<Text>& texts, Prepare&& prepare) {
   std::vector<decltype(prepare(texts.front()))> prepared;
   int64_t cost = 0;
+  model.queue.check_room(call->client(), std::ssize(texts), cost, call->deadline());
   for (const Text& text : texts) {
     Service::check_wanted();
     prepared.push_back(prepare(text));
@@ -255,6 +256,24 @@ class AttentionLimit {
   double weights_ = 0;
 };
 
+// Throws HttpError 400 for a stream whose events, each with the translation so far, may repeat too much of it:
+// T (T + 1) / 2 tokens for each hypothesis of T.
+class RepeatLimit {
+ public:
+  void add(const TranslateOptions& options, const TranslationLoop::Prepared& text) {
+    const auto T = static_cast<double>(text.most_target_tokens);
+    tokens_ += static_cast<double>(options.n_best) * T * (T + 1) / 2;
+    if (tokens_ > static_cast<double>(kMostRepeated))
+      refuse_field("stream",
+                   "would repeat up to {:.0f} tokens in its events, more than {}: up to {} target tokens for this text "
+                   "(set max_length, or stream fewer or shorter texts)",
+                   tokens_, kMostRepeated, text.most_target_tokens);
+  }
+
+ private:
+  double tokens_ = 0;
+};
+
 }  // namespace
 
 std::vector<int64_t> translate(const CallPtr& call, const ModelPtr& model, std::vector<TextToTranslate> texts,
@@ -264,11 +283,13 @@ std::vector<int64_t> translate(const CallPtr& call, const ModelPtr& model, std::
   work->on_done = std::move(handlers.on_done);
   const ModelLane* lane = model->take_lane(0);  // any loop of the model prepares for all of them
   AttentionLimit limit;
+  RepeatLimit repeats;
   std::vector<int64_t> tokens;
   const auto prepared = std::make_shared<std::vector<TranslationLoop::Prepared>>(
       prepare_all(call, *model, texts, [&](const TextToTranslate& text) {
         TranslationLoop::Prepared one = lane->translations->prepare(text.line, text.options);
         limit.add(text.options, one);
+        if (handlers.on_token) repeats.add(text.options, one);
         tokens.push_back(one.source_tokens);
         return one;
       }));

@@ -41,7 +41,8 @@ struct TextToGenerate {
 
 // Start texts for a call, all or none: at once, or when the part of the call that runs on a text thread has ended.
 // Return the tokens of each source or prompt. Throw Error for texts and options that the model refuses, HttpError 429
-// if they may not wait, and 400 for translations that may have more attention weights than an answer of /v1/attend.
+// if they may not wait, and 400 for translations that may have more attention weights than an answer of /v1/attend, or
+// whose events may repeat too many tokens.
 std::vector<int64_t> translate(const CallPtr& call, const ModelPtr& model, std::vector<TextToTranslate> texts,
                                TranslationHandlers handlers);
 std::vector<int64_t> generate(const CallPtr& call, const ModelPtr& model, std::vector<TextToGenerate> texts,

@@ -100,7 +100,7 @@ TEST_P(ClassifierOf, JoinsAndTruncatesPairsLikeTransformers) {
     const size_t special = pair ? 2 + to_size(run.classification.separators) : 2;
     const auto [kept_a, kept_b] = longest_first(a.size(), b.size(), 14 - special);
     a.resize(kept_a), b.resize(kept_b);
-    const TypedIds joined = join(run.edges, run.classification.separators, a, pair ? &b : nullptr);
+    const ClassifierTokens joined = join(run.edges, run.classification.separators, a, pair ? &b : nullptr);
     EXPECT_EQ(joined.ids, expected.ids[i]) << text << " | " << pair.value_or("-");
     EXPECT_EQ(joined.types.size(), joined.ids.size());
   }
@@ -185,6 +185,41 @@ TEST_F(ImportedClassifier, CountsTruncatedInputs) {
   EXPECT_EQ(classifier.classify({{twelve}, {twelve + " e"}, {twelve, ""}, {"a", "b"}}).cut, 2);
   EXPECT_EQ(classifier.classify({{twelve + " e"}}, {.max_length = 16}).cut, 0);
   EXPECT_EQ(all_scores(classifier, {{twelve + " e"}}), all_scores(classifier, {{twelve}}));
+}
+
+TEST_F(ImportedClassifier, TokensOfTextsHaveTheScoresOfTheTexts) {
+  const std::string twelve = "a b c d e f g h a b c d";
+  const std::vector<ClassifierInput> inputs = {{"a b"}, {twelve + " e"}, {twelve, "c"}, {"c", twelve}, {"", "h"}, {""}};
+  for (const char* name : {"bert", "roberta"}) {
+    const Classifier classifier(import(name));
+    for (const int64_t max_length : {8, 14}) {
+      const ClassifyOptions options{.top = 0, .max_length = max_length};
+      std::vector<ClassifierTokens> encoded;
+      for (const auto& [text, pair] : inputs) {
+        const std::vector<int32_t> ids = pair ? classifier.encode(*pair) : std::vector<int32_t>();
+        encoded.push_back(classifier.join(classifier.encode(text), pair ? &ids : nullptr, options));
+        EXPECT_LE(std::ssize(encoded.back().ids), max_length);
+      }
+      const Classifications wanted = classifier.classify(inputs, options);
+      const Classifications found = classifier.classify_tokens(encoded, options);
+      EXPECT_EQ(found.texts, wanted.texts) << name;
+      EXPECT_EQ(found.cut, wanted.cut);
+      EXPECT_EQ(found.tokens, wanted.tokens);
+    }
+  }
+}
+
+TEST_F(ImportedClassifier, RefusesTokensThatItCannotRead) {
+  const Classifier classifier(import("bert"));
+  const auto error_with = [&](const ClassifierTokens& tokens) {
+    return error_of([&] { classifier.classify_tokens({{{1, 2}, {0, 0}}, tokens}); });
+  };
+  EXPECT_EQ(error_with({}), "text 2: has no tokens");
+  EXPECT_NE(error_with({{1, 1 << 30}, {0, 0}}), "");
+  EXPECT_NE(error_with({{1, -1}, {0, 0}}), "");
+  EXPECT_NE(error_with({{1, 2}, {0}}), "");
+  EXPECT_NE(error_with({{1, 2}, {0, 2}}), "");
+  EXPECT_NE(error_with({std::vector<int32_t>(100, 1), std::vector<int32_t>(100, 0)}), "");
 }
 
 TEST_F(ImportedClassifier, ReranksByTheScoreOfThePair) {

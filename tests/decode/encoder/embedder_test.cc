@@ -119,6 +119,32 @@ TEST_F(EmbedderTest, PrependsThePrefix) {
   EXPECT_EQ(embedder.embed({"b c"}, {.prefix = "a "}).values, embedder.embed({"a b c"}).values);
 }
 
+TEST_F(EmbedderTest, TokensOfTextsHaveTheVectorsOfTheTexts) {
+  const Embedder embedder(run());
+  const std::vector<std::string> texts = {"a b", "", "a b c d e f g h a b c d e f", "[CLS] a [SEP]", "a"};
+  for (const std::optional<std::string>& prefix : {std::optional<std::string>(), {"a "}, {"a b [SEP] "}})
+    for (const int64_t max_length : {5, 14, 16}) {
+      const EmbedOptions options{.prefix = prefix, .max_length = max_length};
+      const std::vector<EmbedderTokens> encoded = embedder.tokens(texts, options);
+      std::vector<std::vector<int32_t>> ids;
+      int64_t cut = 0;
+      for (const EmbedderTokens& text : encoded) {
+        EXPECT_EQ(std::ssize(text.ids), std::min(text.all, max_length));
+        ids.push_back(text.ids);
+        cut += text.all > max_length;
+      }
+      const Embeddings wanted = embedder.embed(texts, options);
+      const Embeddings found = embedder.embed_tokens(ids, {.prefix = "", .max_length = max_length});
+      EXPECT_EQ(found.values, wanted.values);
+      EXPECT_EQ(cut, wanted.cut);
+    }
+  EXPECT_EQ(embedder.tokens({"a b c"}).front().all, 5);
+  EXPECT_EQ(error_of([&] {
+              embedder.tokens({"a", "b\xFF"}, {.first_number = 7});
+            }),
+            "text 8: byte 2 is not valid UTF-8");
+}
+
 TEST_F(EmbedderTest, ErrorsNameTheTextOrTheOption) {
   const Embedder embedder(run());
   EXPECT_EQ(error_of([&] { embedder.embed({"a", "b\xFF"}); }), "text 2: byte 2 is not valid UTF-8");
