@@ -167,7 +167,7 @@ def test_inputs_that_may_not_be_truncated_are_refused_before_they_are_computed(s
 
 
 def test_inputs_of_more_tokens_than_may_wait_are_refused(server):
-    """131,072 tokens may wait: 10,000 texts of 14."""
+    """28,672 tokens are fewer than the 131,072 that may wait by default."""
     inputs = [["a " * 20]] * 2048
     assert server.post("/predict", {"model": "bert", "inputs": inputs}).status == 200
     with ServeProcess([f"bert={server.folder}/bert", "--queue-tokens", 8192, "--log", "none"]) as small:
