@@ -10,7 +10,7 @@ import subprocess
 import time
 
 import pytest
-from conftest import QKV, qkv
+from conftest import QKV, ROOT, qkv
 from serving import ServeProcess
 
 TEMPLATE = """{%- for m in messages %}
@@ -194,3 +194,42 @@ def test_a_template_that_cannot_be_read_is_named(counting, tmp_path):
     with ServeProcess([f"lm={tmp_path / 'lm'}", "--chat-template", f"lm={tmp_path / 'file.jinja'}"]) as server:
         assert answer(server, user("3")) == "456"
         assert server.stop() == 0
+
+
+FAMILIES = ROOT / "tests/golden/chat/families"
+
+
+@pytest.fixture(scope="module")
+def families(tmp_path_factory):
+    """A server with a model of each family, imported from a directory as it is published."""
+    folder, runs = tmp_path_factory.mktemp("families"), []
+    for family in sorted(file.parent for file in FAMILIES.glob("*/expected.json")):
+        shutil.copytree(family / "published", folder / "model")
+        shutil.copy(family / "model.safetensors", folder / "model")
+        qkv("import", folder / "model", folder / family.name)
+        shutil.rmtree(folder / "model")
+        runs.append(f"{family.name}={folder / family.name}")
+    assert len(runs) == 7
+    with ServeProcess(runs) as process:
+        yield process
+        assert process.stop() == 0
+
+
+@pytest.mark.parametrize("family", ["gemma3", "llama3", "mistral", "phi3", "qwen2.5", "qwen3", "smollm2"])
+def test_published_models_read_the_tokens_of_transformers(families, family):
+    """A conversation is answered like its tokens, which transformers gives."""
+    def first_token(path, body):
+        reply = families.post(path, {"model": family, "max_tokens": 1, "temperature": 0, **body})
+        assert reply.status == 200, reply.body
+        choice = reply.json()["choices"][0]
+        return choice["logprobs"], reply.json()["usage"]["prompt_tokens"]
+
+    for case in json.loads((FAMILIES / family / "expected.json").read_text(encoding="utf-8")):
+        known = {name: value for name, value in case["options"].items() if name not in ("enable_thinking", "date_string")}
+        variables = {name: value for name, value in case["options"].items() if name not in known}
+        found, count = first_token("/v1/chat/completions", {"messages": case["messages"], "logprobs": True, "top_logprobs": 5, **known,
+                                                            "chat_template_kwargs": variables})
+        wanted, _ = first_token("/v1/completions", {"prompt": case["ids"], "logprobs": 5})
+        assert count == len(case["ids"]), case["text"]
+        best = [entry["logprob"] for entry in found["content"][0]["top_logprobs"]] if found["content"] else []
+        assert best == sorted(wanted["top_logprobs"][0].values(), reverse=True) if wanted["top_logprobs"] else best == [], case["text"]

@@ -1,6 +1,7 @@
 #include "serve/api/chat_request.h"
 
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "core/json.h"
 #include "serve/http/http_error.h"
@@ -41,18 +42,32 @@ void read_arguments(ordered_json& message) {
   }
 }
 
+// Whether the template writes the text parts of a content itself, as those of models with images do.
+bool reads_parts(const Chat& chat) {
+  try {
+    const std::string text = chat.text(R"([{"role": "user", "content": [{"type": "text", "text": "PART"}]}])");
+    return text.find("PART") != std::string::npos && text.find("'text'") == std::string::npos &&
+           text.find("\"text\"") == std::string::npos;
+  } catch (const Error&) {
+    return false;  // the template expects a text
+  }
+}
+
 std::string read_messages(const ordered_json& body, const Chat& chat) {
   ordered_json messages = body.value("messages", ordered_json());
   if (!messages.is_array() || messages.empty()) refuse_field("messages", "must be a list of messages");
+  std::optional<bool> keeps_parts;
   for (ordered_json& message : messages) {
     if (!message.is_object() || !message.value("role", ordered_json()).is_string())
       refuse_field("messages", "must be objects with role and content");
     if (message["role"] == "developer" && !chat.mentions("developer")) message["role"] = "system";
-    const bool has_content = message.contains("content") && !message["content"].is_null();
-    if (!has_content)
-      message["content"] = "";
-    else if (!message["content"].is_string())
-      message["content"] = text_of_parts(message["content"]);
+    ordered_json& content = message["content"];
+    if (content.is_null()) content = "";
+    if (!content.is_string()) {
+      std::string text = text_of_parts(content);
+      if (!keeps_parts) keeps_parts = reads_parts(chat);
+      if (!*keeps_parts) content = std::move(text);
+    }
     read_arguments(message);
   }
   return messages.dump();
