@@ -124,13 +124,34 @@ def test_many_texts_are_ranked_as_few_are(server):
     ("/predict", {"inputs": [[]]}, 422), ("/predict", {"inputs": [["a"]] * 2049}, 422), ("/predict", {"inputs": "a", "input": "a"}, 422),
     ("/predict", {"inputs": "a", "truncation_direction": "Left"}, 422), ("/predict", {"inputs": "a " * 40, "truncate": False}, 422),
     ("/rerank", {"texts": ["a"]}, 422), ("/rerank", {"query": "a"}, 422), ("/rerank", {"query": "a", "texts": []}, 400),
-    ("/rerank", {"query": "a", "texts": ["a"], "documents": ["a"]}, 422), ("/rerank", {"query": "a", "texts": [5]}, 422),
-    ("/rerank", {"query": "a", "documents": [{"image": "a"}]}, 422), ("/rerank", {"query": "a", "documents": ["a"], "top_n": 0}, 422),
-    ("/rerank", {"query": "a", "texts": ["a"] * 2049}, 422)])
+    ("/rerank", {"query": "a", "texts": [5]}, 422), ("/rerank", {"query": "a", "texts": ["a"] * 2049}, 422)])
 def test_requests_that_will_not_do_are_refused_as_tei_does(server, path, body, status):
     reply = server.post(path, {"model": "cross", **body})
     assert reply.status == status, reply.body
     assert reply.json()["error_type"] == ("Empty" if status == 400 else "Validation")
+
+
+RERANK = ["/rerank", "/v1/rerank", "/reranking", "/v1/reranking"]
+
+
+@pytest.mark.parametrize("path", RERANK)
+@pytest.mark.parametrize("body", [
+    {"documents": []}, {"documents": None}, {"documents": 123}, {"documents": [1, 2, 3]}, {"documents": ["a"] * 2049},
+    {"documents": [{"image": "a"}]}, {"documents": ["a"], "top_n": 0}, {"documents": ["a"], "texts": ["a"]},
+    {"documents": ["a"], "query": None}, {"documents": ["a " * 40], "truncate": False}])
+def test_documents_that_will_not_do_are_refused_as_llama_cpp_does(server, path, body):
+    reply = server.post(path, {"model": "cross", "query": "a", **body})
+    assert reply.status == 400 and reply.json()["error"], reply.body
+
+
+@pytest.mark.parametrize("path", RERANK)
+@pytest.mark.parametrize("top, count", [(None, 4), (2, 2), (4, 4), (99, 4)])
+def test_top_n_counts_in_both_forms(server, path, top, count):
+    body = {"model": "cross", "query": "a b", "top_n": top}
+    texts = ["c", "d e", "a", "b c d"]
+    tei, jina = answer(server, path, {**body, "texts": texts}), answer(server, path, {**body, "documents": texts})["results"]
+    assert len(tei) == count
+    assert [(entry["index"], entry["score"]) for entry in tei] == [(entry["index"], entry["relevance_score"]) for entry in jina]
 
 
 def test_the_description_names_the_labels(server):
@@ -140,9 +161,27 @@ def test_the_description_names_the_labels(server):
     assert list(server.get("/info?model=cross").json()["model_type"]) == ["reranker"]
 
 
+def test_the_root_answers_as_the_model_does(server, tmp_path):
+    labels, ranking = {"model": "bert", "inputs": "a b"}, {"model": "cross", "query": "a b", "texts": ["c", "d e"]}
+    assert answer(server, "/", labels) == answer(server, "/predict", labels)
+    assert answer(server, "/", ranking) == answer(server, "/rerank", ranking)
+    assert server.post("/", {"inputs": "a b"}).status == 400  # several classifiers
+    for name in ("bert", "cross"):
+        qkv("import", GOLDEN / name, tmp_path / name)
+    with ServeProcess([f"bert={tmp_path}/bert"]) as alone:
+        assert answer(alone, "/", {"inputs": "a b"}) == answer(server, "/predict", labels)
+        assert alone.post("/", {"inputs": 5}).status == 422
+    with ServeProcess([f"cross={tmp_path}/cross"]) as alone:
+        assert answer(alone, "/", {"query": "a b", "texts": ["c", "d e"]}) == answer(server, "/rerank", ranking)
+    with ServeProcess([f"bert={tmp_path}/bert", f"enc={ROOT}/tests/golden/runs/encoder"]) as both:
+        assert answer(both, "/", {"inputs": "a b"}) == answer(both, "/embed", {"inputs": "a b"})
+        assert answer(both, "/", labels) == answer(server, "/predict", labels)
+        assert both.post("/", {"model": "other", "inputs": "a"}).status == 404
+
+
 def test_other_models_have_none_of_these_routes():
     with ServeProcess([f"enc={ROOT}/tests/golden/runs/encoder"]) as server:
-        for path in ("/predict", "/classify", "/rerank", "/v1/rerank"):
+        for path in ("/predict", "/classify", *RERANK):
             reply = server.post(path, {"inputs": "a", "query": "a", "texts": ["a"]})
             assert reply.status == 404 and "no classifier is served" in reply.text
         assert server.get("/info").json()["model_type"] == {"embedding": {}}

@@ -1,5 +1,7 @@
 // The routes of classifiers: /predict and /rerank of text-embeddings-inference (TEI), /rerank of Jina and llama.cpp,
 // and /classify of vLLM. The members of a request decide which form its answer has.
+#include "serve/api/classify_routes.h"
+
 #include <algorithm>
 #include <ctime>
 #include <nlohmann/json.hpp>
@@ -30,12 +32,16 @@ ClassifyOptions options_of(RequestObject& object, const Classifier& classifier) 
   return options;
 }
 
+// The status of an error in a member: TEI's, or that of Jina and llama.cpp.
+int status_of(std::string_view name) { return name == "documents" ? 400 : 422; }
+
 // Throws HttpError for inputs that are longer than the model reads, if the request forbids to truncate them.
 void check_cut(const std::vector<ClassifierTokens>& inputs, bool truncates, std::string_view name, int64_t longest) {
   const auto cut = std::ranges::count_if(inputs, [](const ClassifierTokens& input) { return input.is_cut; });
   if (truncates || cut == 0) return;
   HttpError error(
-      422, fmt::format("`{}` must have at most {} tokens ({} {} longer)", name, longest, cut, cut == 1 ? "is" : "are"),
+      status_of(name),
+      fmt::format("`{}` must have at most {} tokens ({} {} longer)", name, longest, cut, cut == 1 ? "is" : "are"),
       "Validation");
   error.param = name;
   throw error;
@@ -44,8 +50,8 @@ void check_cut(const std::vector<ClassifierTokens>& inputs, bool truncates, std:
 void check_count(const ServerOptions& limits, std::string_view name, int64_t count) {
   if (count == 0) throw HttpError(400, fmt::format("`{}` cannot be empty", name), "Empty");
   if (count <= limits.max_inputs) return;
-  HttpError error(422, fmt::format("batch size {} > maximum allowed batch size {}", count, limits.max_inputs),
-                  "Validation");
+  HttpError error(status_of(name),
+                  fmt::format("batch size {} > maximum allowed batch size {}", count, limits.max_inputs), "Validation");
   error.param = name;
   throw error;
 }
@@ -171,7 +177,7 @@ RerankRequest read_rerank(RequestObject& object, const Classifier& classifier, c
   request.truncates = object.flag("truncate", true);
   request.returns_texts = object.flag(is_tei ? "return_text" : "return_documents");
   const int64_t all = std::ssize(request.texts);
-  request.top = is_tei ? to_size(all) : to_size(std::min(all, object.integer("top_n", all, at_least(1))));
+  request.top = to_size(std::min(all, object.integer("top_n", all, at_least(1))));
   return request;
 }
 
@@ -197,8 +203,7 @@ std::vector<std::string> ranked(const RerankRequest& request, const Classificati
   return entries;
 }
 
-void rerank(const CallPtr& call) {
-  RequestObject object = RequestObject::parse(call->body());
+void rerank(const CallPtr& call, RequestObject& object) {
   const ModelPtr model = call->service().classifier(object.text("model"));
   const auto request =
       std::make_shared<const RerankRequest>(read_rerank(object, *model->classifier, call->service().options()));
@@ -225,6 +230,13 @@ void with_tei_status(Answer&& answer) {
   }
 }
 
+void answer_rerank(const CallPtr& call) {
+  RequestObject object = RequestObject::parse(call->body());
+  rerank(call, object);
+}
+
+}  // namespace
+
 void answer_predict(const CallPtr& call) {
   with_tei_status([&] {
     RequestObject object = RequestObject::parse(call->body());
@@ -234,18 +246,21 @@ void answer_predict(const CallPtr& call) {
   });
 }
 
+// Documents are not of TEI: their errors have the status that clients of llama.cpp and Jina expect.
 void answer_tei_rerank(const CallPtr& call) {
-  with_tei_status([&] { rerank(call); });
+  RequestObject object = RequestObject::parse(call->body());
+  if (object.contains("documents")) return rerank(call, object);
+  with_tei_status([&] { rerank(call, object); });
 }
-
-}  // namespace
 
 std::span<const Route> classify_routes() {
   static const Route routes[] = {
       {"POST", "/predict", Family::tei, answer_predict, BodyType::json, ModelUse::classify},
       {"POST", "/classify", Family::tei, answer_predict, BodyType::json, ModelUse::classify},
       {"POST", "/rerank", Family::tei, answer_tei_rerank, BodyType::json, ModelUse::classify},
-      {"POST", "/v1/rerank", Family::openai, rerank, BodyType::json, ModelUse::classify},
+      {"POST", "/v1/rerank", Family::openai, answer_rerank, BodyType::json, ModelUse::classify},
+      {"POST", "/reranking", Family::openai, answer_rerank, BodyType::json, ModelUse::classify},
+      {"POST", "/v1/reranking", Family::openai, answer_rerank, BodyType::json, ModelUse::classify},
   };
   return routes;
 }

@@ -4,6 +4,7 @@
 
 #include "core/json.h"
 #include "qkv/version.h"
+#include "serve/api/classify_routes.h"
 #include "serve/api/families.h"
 #include "serve/engine/batch_work.h"
 #include "serve/engine/request_object.h"
@@ -57,6 +58,24 @@ void answer_embed(const CallPtr& call) {
   });
 }
 
+// Whether a request to POST / is for a classifier: for the one that it names, or for any where no encoder is served.
+bool is_for_classifier(const CallPtr& call, const nlohmann::json& name) {
+  bool has_encoder = false, has_classifier = false;
+  for (const ModelPtr& model : call->service().models()) {
+    if (name.is_string() && name != model->name) continue;
+    has_encoder = has_encoder || model->serves(ModelUse::embed);
+    has_classifier = has_classifier || model->serves(ModelUse::classify);
+  }
+  return has_classifier && !has_encoder;
+}
+
+// Answers as TEI does, where the model decides what the root is: vectors, labels or an order.
+void answer_root(const CallPtr& call) {
+  RequestObject object = RequestObject::parse(call->body());
+  if (object.contains("query")) return answer_tei_rerank(call);
+  is_for_classifier(call, object.get("model")) ? answer_predict(call) : answer_embed(call);
+}
+
 // TEI's description of what a model is for.
 nlohmann::ordered_json model_type(const ServedModel& model) {
   using Json = nlohmann::ordered_json;
@@ -90,7 +109,7 @@ void answer_tei_info(const CallPtr& call) {
 std::span<const Route> tei_routes() {
   static const Route routes[] = {
       {"POST", "/embed", Family::tei, answer_embed, BodyType::json, ModelUse::embed},
-      {"POST", "/", Family::tei, answer_embed, BodyType::json, ModelUse::embed},
+      {"POST", "/", Family::tei, answer_root, BodyType::json, ModelUse::embed},
       {"GET", "/info", Family::tei, answer_tei_info},
   };
   return routes;

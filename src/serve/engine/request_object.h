@@ -27,6 +27,8 @@ class RequestObject {
   static RequestObject parse(std::string_view body);
   explicit RequestObject(nlohmann::json object);
 
+  // Whether the object has a member, which may be null.
+  bool contains(std::string_view name) const { return object_.contains(name); }
   // Whether the object has a member that is not null.
   bool has(std::string_view name);
   // Returns the member, or null if it is absent.
