@@ -20,7 +20,8 @@ namespace qkv::fuzz {
   target(pickle) target(plot) target(rank_messages) target(requests) target(safetensors) target(saved_interactions) \
   target(sentencepiece) target(server_completions) target(server_embeddings) target(server_gorse) \
   target(server_translate) target(settings) target(state) target(text) target(text_requests) target(titles) \
-  target(tokenizer_json) target(torch) target(vocabulary_files) target(weights) target(weights_int4)
+  target(tokenizer_json) target(torch) target(vocabulary_files) target(weights) target(weights_int4) \
+  target(zstd)
 // clang-format on
 #define QKV_DECLARE(name) void fuzz_##name(std::string_view bytes);
 QKV_FUZZ_TARGETS(QKV_DECLARE)

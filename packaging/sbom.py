@@ -21,6 +21,7 @@ LICENSES = {
     "icu": "ICU",
     "libyaml": "MIT",
     "libzip": "BSD-3-Clause",
+    "libzstd": "BSD-3-Clause",
     "nlohmann-json3": "MIT",
     "ocl-icd": "BSD-2-Clause",
     "onednn": "Apache-2.0",

@@ -14,7 +14,7 @@
 #include "core/hash.h"
 #include "core/system/file_descriptor.h"
 #include "core/to_size.h"
-#include "text/gzip.h"
+#include "text/decompress.h"
 #include "text/unicode.h"
 
 namespace qkv {
@@ -47,12 +47,13 @@ FileDescriptor open_regular(const std::string& path) {
   return rereadable ? std::move(file) : copy_of(file, path);
 }
 
-// The file, or if it is gzip a temporary one with its text.
+// The file, or if it is compressed a temporary one with its text.
 FileDescriptor open_text(const std::string& path) {
   FileDescriptor file = open_regular(path);
-  if (!is_gzip(file, path)) return file;
+  const Compression compression = compression_of(file, path);
+  if (compression == Compression::none) return file;
   FileDescriptor text = temporary_file(path);
-  gunzip(file, text, path);
+  decompress(file, text, compression, path);
   return text;
 }
 

@@ -18,9 +18,9 @@ class LineFile {
   // Gets each line's number, from 1, and text; throws for one that will not do.
   using Check = std::function<void(int64_t, std::string_view)>;
 
-  // Scans the file. Anything but a regular file ("-" is standard input) is first copied to a temporary one, and gzip is
-  // decompressed to one. Throws Error, naming file and line: a file that cannot be read, invalid UTF-8, what gunzip and
-  // `check` throw.
+  // Scans the file. Anything but a regular file ("-" is standard input) is first copied to a temporary one, and gzip
+  // and zstd are decompressed to one. Throws Error, naming file and line: a file that cannot be read, invalid UTF-8,
+  // what decompress and `check` throw.
   LineFile(const std::string& path, int64_t chunk_lines, const Check& check = nullptr);
 
   const std::string& path() const { return path_; }

@@ -97,6 +97,9 @@ def test_defects_in_a_corpus_are_found(tmp_path):
 def test_a_compressed_text_is_named(tmp_path):
     for side in ("en", "de"):
         (tmp_path / f"train.{side}.gz").write_bytes(gzip.compress(b"one\ntwo\n"))
+        (tmp_path / f"train.{side}.zst").write_bytes(b"\x28\xb5\x2f\xfd\x00\x38\x21\x00\x00one\n")
     files = [tmp_path / "train.en.gz", tmp_path / "train.de.gz"]
     status, output, error = qkv("data", "check", "--train", *files, ok=False)
     assert (status, output) == (1, "") and error.startswith(f"qkv: {files[0]}: is compressed") and "gunzip" in error
+    error = qkv("data", "check", "--train", tmp_path / "train.en.zst", tmp_path / "train.de.zst", ok=False)[2]
+    assert error.startswith(f"qkv: {tmp_path / 'train.en.zst'}: is compressed") and "unzstd" in error

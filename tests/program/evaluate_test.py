@@ -321,11 +321,23 @@ def test_logs_are_read_by_the_separator_and_the_format_of_times(tmp_path):
     assert status == 2 and "--separator" in error
 
 
-def test_logs_in_gzip_are_read_and_parquet_is_refused_with_a_remedy(log, tmp_path):
-    packed = tmp_path / "ring.csv.gz"
+def raw_zstd(text):
+    """A frame of raw blocks (RFC 8878, 3.1.1): magic, descriptor, window of 128 KiB, blocks."""
+    size = 1 << 17
+    parts = [text[i:i + size] for i in range(0, len(text), size)]
+    heads = [(len(part) << 3 | (part is parts[-1])).to_bytes(3, "little") for part in parts]
+    return b"\x28\xb5\x2f\xfd\x00\x38" + b"".join(head + part for head, part in zip(heads, parts))
+
+
+def test_compressed_logs_are_read_and_parquet_is_refused_with_a_remedy(log, tmp_path):
+    packed, zstd = tmp_path / "ring.csv.gz", tmp_path / "ring.csv.zst"
     packed.write_bytes(gzip.compress(log.read_bytes()))
-    assert evaluate(packed, *COLUMNS) == evaluate(log, *COLUMNS)
-    for source in (log, packed):  # standard input
+    zstd.write_bytes(raw_zstd(log.read_bytes()))
+    assert evaluate(packed, *COLUMNS) == evaluate(zstd, *COLUMNS) == evaluate(log, *COLUMNS)
+    zstd.write_bytes(zstd.read_bytes()[:-5])
+    assert f"qkv: {zstd}: the zstd data ends too early" in qkv("evaluate", zstd, *COLUMNS, ok=False)[2]
+    zstd.write_bytes(raw_zstd(log.read_bytes()))
+    for source in (log, packed, zstd):  # standard input
         with source.open("rb") as file:
             done = subprocess.run([QKV, "evaluate", "-", *COLUMNS, "--json"], stdin=file, capture_output=True, timeout=60)
         assert json.loads(done.stdout) == evaluate(log, *COLUMNS)

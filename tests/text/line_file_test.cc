@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <zlib.h>
+#include <zstd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -19,6 +20,7 @@ namespace qkv {
 namespace {
 
 using Lines = std::vector<std::string>;
+using testing::error_if_any;
 using testing::error_of;
 using testing::expect_contains;
 using testing::TempFile;
@@ -176,6 +178,63 @@ TEST(LineFile, RefusesDamagedAndHostileGzip) {
   expect_contains(error(gzip_of(std::string(8 << 20, 'x'))),
                   "packed: expands to more than 256 times its size; unpack it with gunzip to use it anyway");
   expect_contains(error(gzip_of("\xFF\xFE")), "packed:1: byte 1 of the line is not valid UTF-8");
+}
+
+// One frame with a checksum, and a window of 2^bits bytes, as of a stream whose size is not known.
+std::string zstd_of(const std::string& text, int bits = 20) {
+  ZSTD_CCtx* const context = ZSTD_createCCtx();
+  ZSTD_CCtx_setParameter(context, ZSTD_c_windowLog, bits);
+  ZSTD_CCtx_setParameter(context, ZSTD_c_checksumFlag, 1);
+  ZSTD_CCtx_setParameter(context, ZSTD_c_contentSizeFlag, 0);
+  std::string bytes(ZSTD_compressBound(text.size()) + 64, '\0');
+  ZSTD_inBuffer in{text.data(), text.size(), 0};
+  ZSTD_outBuffer out{bytes.data(), bytes.size(), 0};
+  while (in.pos < in.size) ZSTD_compressStream2(context, &out, &in, ZSTD_e_continue);
+  while (ZSTD_compressStream2(context, &out, &in, ZSTD_e_end) != 0) {
+  }
+  ZSTD_freeCCtx(context);
+  bytes.resize(out.pos);
+  return bytes;
+}
+
+TEST(LineFile, ReadsZstdAsItsText) {
+  const std::string skipped("\x50\x2A\x4D\x18\x03\0\0\0abc", 11);  // pzstd puts such a frame first
+  std::string text;
+  for (int i = 0; i < 20'000; i++) text += "line " + std::to_string(i) + " é\n";
+  for (const std::string& whole : {text, std::string("a\nb"), std::string(), std::string(900'000, '0')}) {
+    const TempFile plain("plain", whole), packed("packed", zstd_of(whole)), wide("wide", zstd_of(whole, 23)),
+        frames("frames", skipped + zstd_of(whole) + skipped + zstd_of("x\n") + zstd_of(""));
+    for (const TempFile* file : {&packed, &wide}) {
+      EXPECT_EQ(all_of(LineFile(file->path(), 100)), all_of(LineFile(plain.path(), 100)));
+      EXPECT_EQ(LineFile(file->path(), 100).hash(), LineFile(plain.path(), 100).hash());
+    }
+    const TempFile both("both", whole + "x\n");
+    EXPECT_EQ(all_of(LineFile(frames.path(), 7)), all_of(LineFile(both.path(), 7)));
+  }
+}
+
+TEST(LineFile, RefusesDamagedAndHostileZstd) {
+  const auto error = [](const std::string& bytes) {
+    const TempFile file("packed", bytes);
+    return error_of([&] { LineFile(file.path(), 100); });
+  };
+  std::string text;
+  for (int i = 0; i < 20'000; i++) text += "line " + std::to_string(i) + "\n";
+  const std::string packed = zstd_of(text);
+  for (const size_t size : {size_t{4}, size_t{9}, packed.size() / 2, packed.size() - 1})
+    expect_contains(error(packed.substr(0, size)), "packed: the zstd data ends too early");
+  std::string damaged = packed;
+  damaged[packed.size() - 2] ^= 1;  // the checksum
+  expect_contains(error(damaged), "packed: damaged zstd data (Restored data doesn't match checksum)");
+  expect_contains(error(packed + "more"), "packed: damaged zstd data (Unknown frame descriptor)");
+  expect_contains(error(zstd_of(std::string(8 << 20, 'x'))),
+                  "packed: expands to more than 256 times its size; unpack it with unzstd to use it anyway");
+  std::string large;  // of more than 28 KiB compressed, so that it may hold 8 MiB of text
+  for (uint32_t i = 0; i < 20'000; i++) large += std::to_string(i * 2'654'435'761U) + "\n";
+  EXPECT_EQ(error_if_any([&] { LineFile(TempFile("wide", zstd_of(large, 24)).path(), 100); }), "");
+  expect_contains(error(zstd_of("a line\n", 24)),
+                  "packed: needs more than 8 MiB to decompress; unpack it with unzstd to use it anyway");
+  expect_contains(error(zstd_of("\xFF\xFE")), "packed:1: byte 1 of the line is not valid UTF-8");
 }
 
 }  // namespace

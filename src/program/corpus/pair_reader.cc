@@ -6,7 +6,7 @@
 
 #include "core/fail.h"
 #include "core/system/file_descriptor.h"
-#include "text/gzip.h"
+#include "text/decompress.h"
 
 namespace qkv {
 namespace {
@@ -29,8 +29,10 @@ PairReader::PairReader(const std::vector<std::string>& files) {
     if (!std::filesystem::exists(file, error)) fail("{}: does not exist", file);
     if (!std::filesystem::is_regular_file(file, error))
       fail("{}: must be a regular file, because it is read twice", file);
-    if (const FileDescriptor bytes = open_file(file, O_RDONLY); bytes && is_gzip(bytes, file))
-      fail("{}: is compressed, which the check of a text does not read; unpack it with gunzip", file);
+    if (const FileDescriptor bytes = open_file(file, O_RDONLY))
+      if (const Compression compression = compression_of(bytes, file); compression != Compression::none)
+        fail("{}: is compressed, which the check of a text does not read; unpack it with {}", file,
+             unpacker_of(compression));
     readers_.push_back(std::make_unique<LineReader>(file));
   }
 }

@@ -9,6 +9,7 @@
 #include <yaml.h>
 #include <zip.h>
 #include <zlib.h>
+#include <zstd.h>
 
 #include <nlohmann/json.hpp>
 #include <oneapi/dnnl/dnnl.hpp>
@@ -50,6 +51,7 @@ std::vector<LibraryVersion> library_versions() {
       {"OpenSSL", OpenSSL_version(OPENSSL_VERSION_STRING)},
       {"libzip", zip_libzip_version()},
       {"zlib", zlibVersion()},
+      {"Zstandard", ZSTD_versionString()},
       {"libyaml", yaml_get_version_string()},
       {"libcurl", libcurl()},
       {"fmt", dotted(FMT_VERSION / 10000, FMT_VERSION / 100 % 100, FMT_VERSION % 100)},
