@@ -50,7 +50,7 @@ def make_model(size, vocabulary):
         decoder_ffn_dim=inner, activation_function="swish", scale_embedding=True, max_position_embeddings=512,
         static_position_embeddings=True, normalize_embedding=False, normalize_before=False, add_final_layer_norm=False,
         add_bias_logits=False, bos_token_id=0, init_std=0.05, **ids)).eval()
-    model.generation_config = GenerationConfig(bad_words_ids=[[padding]], num_beams=4, max_length=512, **ids)
+    model.generation_config = GenerationConfig(bad_words_ids=[[padding]], num_beams=4, early_stopping=True, max_length=512, **ids)
     with torch.no_grad():
         for name, weight in model.named_parameters():
             if "layer_norm.weight" in name:

@@ -1,7 +1,9 @@
 // Options of decoding that translation and generation share.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <string_view>
 
 #include "qkv/field.h"
 
@@ -50,6 +52,14 @@ void visit_fields(SamplingOptions& o, Visitor&& visit) {
   visit("seed", o.seed, {"Seed of sampling; samples depend only on the seed and the input", "sampling"});
 }
 
+// When beam search ends. `beam` hypotheses are kept; those with an end token are finished.
+// automatic: as `at_beam` with a length or coverage penalty, otherwise as soon as the best n_best are known.
+// at_beam: when `beam` hypotheses have finished. unbeaten: when, besides, the best live hypothesis has no higher score
+// at its present length than the worst of the best `beam` finished ones. never: the same at its maximum length, for a
+// length_penalty above 0. The last three are early_stopping of transformers: True, False and "never".
+enum class EarlyStopping { automatic, at_beam, unbeaten, never };
+constexpr std::array<std::string_view, 4> names_of(EarlyStopping) { return {"auto", "true", "false", "never"}; }
+
 // Beam search, greedy search (beam 1) or sampling. Hypotheses of n tokens, the end token included, are ordered by
 // Σ log q / n^length_penalty + coverage_penalty · Σ_j log min(Σ_i a_ij, 1): docs/decoding.md.
 struct DecodingOptions : SamplingOptions {
@@ -57,6 +67,7 @@ struct DecodingOptions : SamplingOptions {
   int64_t n_best = 1;
   double length_penalty = 1;
   double coverage_penalty = 0;
+  EarlyStopping early_stopping = EarlyStopping::automatic;
   int64_t min_length = 0;
   int64_t max_length = 0;
   bool sampling = false;
@@ -75,6 +86,10 @@ void visit_fields(DecodingOptions& o, Visitor&& visit) {
   visit("coverage_penalty", o.coverage_penalty,
         {"Weight of the penalty on source tokens that receive little attention; 0 disables it", "search",
          between(0, 1000)});
+  visit("early_stopping", o.early_stopping,
+        {"When beam search ends, as in transformers; true: when beam hypotheses have ended; false: when no other can "
+         "beat them at its present length; never: at its maximum length; auto: as true, or exactly without penalties",
+         "search"});
   visit("min_length", o.min_length,
         {"Minimum number of tokens before the end token", "search", between(0, kMaxTokens)});
   visit("max_length", o.max_length,

@@ -49,7 +49,9 @@ std::string type_of(const std::string&) { return "str"; }
 std::string type_of(const std::vector<std::string>&) { return "Iterable[str]"; }
 template <class Enum>
 requires std::is_enum_v<Enum> std::string type_of(const Enum&) {
-  return fmt::format("Literal[\"{}\"]", fmt::join(names_of(Enum{}), "\", \""));
+  const auto names = names_of(Enum{});
+  const std::string literal = fmt::format("Literal[\"{}\"]", fmt::join(names, "\", \""));
+  return std::ranges::find(names, "true") == names.end() ? literal : fmt::format("Union[bool, {}]", literal);
 }
 template <class Value>
 std::string type_of(const std::optional<Value>&) {
@@ -167,8 +169,10 @@ void OptionReader::operator()(std::string_view name, std::vector<std::string>& m
 size_t OptionReader::choose(std::string_view name, const std::vector<std::string_view>& names, size_t otherwise) {
   const nb::object value = take(name);
   if (!value.is_valid()) return otherwise;
-  if (nb::isinstance<nb::str>(value)) {
-    const auto found = std::ranges::find(names, string_value(name, value));
+  const bool is_bool = PyBool_Check(value.ptr());  // a choice may be named true or false
+  if (is_bool || nb::isinstance<nb::str>(value)) {
+    const std::string text = !is_bool ? string_value(name, value) : value.ptr() == Py_True ? "true" : "false";
+    const auto found = std::ranges::find(names, text);
     if (found != names.end()) return static_cast<size_t>(found - names.begin());
   }
   refuse(name, fmt::format("one of {}", fmt::join(names, ", ")).c_str(), value);
@@ -182,17 +186,27 @@ void OptionReader::finish(const char* function) const {
   }
 }
 
+template <class Value>
+nb::object to_python(const Value& value) {
+  if constexpr (std::is_enum_v<Value>) {
+    const std::string_view name = names_of(value)[static_cast<size_t>(value)];
+    return nb::str(name.data(), name.size());
+  } else {
+    return nb::cast(value);
+  }
+}
+
 // Returns the options that differ from the program's defaults.
 template <class Options>
 nb::dict changed(Options options) {
   nb::dict usual, found;
   Options defaults;
   visit_fields(defaults, [&](std::string_view name, const auto& value, const Field&) {
-    usual[nb::str(name.data(), name.size())] = nb::cast(value);
+    usual[nb::str(name.data(), name.size())] = to_python(value);
   });
   visit_fields(options, [&](std::string_view name, const auto& value, const Field&) {
     const nb::str key(name.data(), name.size());
-    const nb::object own = nb::cast(value);
+    const nb::object own = to_python(value);
     if (!own.equal(usual[key])) found[key] = own;
   });
   return found;

@@ -181,6 +181,17 @@ void read_lengths(GenerationReader& reader, int64_t forced, DecodingDefaults& de
   if (defaults.min_length == 0) defaults.min_length.reset();
 }
 
+// Where the setting is missing, transformers takes false.
+EarlyStopping read_early_stopping(GenerationReader& reader) {
+  constexpr const char* kName = "early_stopping";
+  reader.taken(kName);
+  const json* found = reader.settings().find(kName);
+  if (!found || *found == false) return EarlyStopping::unbeaten;
+  if (*found == true) return EarlyStopping::at_beam;
+  if (*found == "never") return EarlyStopping::never;
+  fail("{}: {} must be true, false or never (is {})", reader.settings().where(), kName, excerpt(found->dump()));
+}
+
 // The penalty applies to the tokens of the hypothesis. Beam search multiplies log-probabilities, as we do; greedy
 // search of transformers changes logits instead. The start token counts there, too.
 void read_repetition(GenerationReader& reader, bool starts_with_end, DecodingDefaults& defaults) {
@@ -234,11 +245,11 @@ GenerationSettings read_translation_settings(const ModelFiles& files, const Sett
   DecodingDefaults& d = found.defaults;
   reader.take("num_beams", d.beam);
   reader.take("length_penalty", d.length_penalty);
+  d.early_stopping = read_early_stopping(reader);
   read_lengths(reader, forced, d);
   read_repetition(reader, starts_with_end, d);
   found.never = read_ids(reader.settings(), "suppress_tokens");
   reader.taken("suppress_tokens");
-  if (d.beam.value_or(1) == 1) reader.taken("early_stopping");  // only beam search reads it
   if (!reader.flag("do_sample"))
     for (const char* name : {"temperature", "top_k", "top_p", "min_p", "typical_p"}) reader.taken(name);
   return finish(reader, std::move(found));

@@ -2,7 +2,9 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "decode/search/batched.h"
 #include "io/runs/run.h"
@@ -116,9 +118,8 @@ TEST(GenerationSettings, ThatAreLeftAreNamed) {
              {"use_cache", true},
              {"invented", 3}});
   EXPECT_EQ(model.notes(),
-            (std::vector<std::string>{
-                "not taken over from generation_config.json: begin_suppress_tokens, do_sample, early_stopping, "
-                "exponential_decay_length_penalty, invented, sequence_bias, temperature"}));
+            (std::vector<std::string>{"not taken over from generation_config.json: begin_suppress_tokens, do_sample, "
+                                      "exponential_decay_length_penalty, invented, sequence_bias, temperature"}));
   const ModelWithSettings greedy(kOpus);
   greedy.set({{"num_beams", 1}, {"repetition_penalty", 1.2}, {"no_repeat_ngram_size", 1}});
   EXPECT_EQ(greedy.notes(), (std::vector<std::string>{"not taken over from generation_config.json: "
@@ -126,6 +127,40 @@ TEST(GenerationSettings, ThatAreLeftAreNamed) {
   const ModelWithSettings bart("encoder_decoders/bart");  // the start token is the end token
   bart.set({{"num_beams", 2}, {"early_stopping", true}, {"repetition_penalty", 1.2}});
   EXPECT_EQ(bart.notes(), (std::vector<std::string>{"not taken over from generation_config.json: repetition_penalty"}));
+}
+
+TEST(GenerationSettings, SayWhenBeamSearchEnds) {
+  const auto found = [](const json& settings) {
+    const ModelWithSettings model(kOpus);
+    model.set(settings);
+    return model.translate_options().early_stopping;
+  };
+  EXPECT_EQ(found(json::object()), EarlyStopping::unbeaten);
+  EXPECT_EQ(found({{"early_stopping", nullptr}}), EarlyStopping::unbeaten);
+  EXPECT_EQ(found({{"early_stopping", false}, {"num_beams", 4}}), EarlyStopping::unbeaten);
+  EXPECT_EQ(found({{"early_stopping", true}}), EarlyStopping::at_beam);
+  EXPECT_EQ(found({{"early_stopping", "never"}}), EarlyStopping::never);
+  const ModelWithSettings model(kOpus);
+  for (const json& wrong : {json("sometimes"), json(3), json("true")}) {
+    model.set({{"early_stopping", wrong}});
+    const std::string expected = "model/generation_config.json: early_stopping must be true, false or never (is ";
+    EXPECT_EQ(model.error().substr(0, expected.size()), expected) << wrong;
+  }
+}
+
+// The outputs of settings.json differ by early_stopping alone.
+TEST(GenerationSettings, EarlyStoppingChangesTheResultsOfTheCases) {
+  int different = 0;
+  for (const char* name : {"opus", "t5", "bart", "m2m_100"}) {
+    std::map<std::string, std::set<std::string>> outputs;
+    for (json& one :
+         json::parse(testing::slurp(QKV_GOLDEN_DIR "/encoder_decoders/" + std::string(name) + "/settings.json"))) {
+      one["settings"].erase("early_stopping");
+      outputs[one["settings"].dump()].insert(one["outputs"].dump());
+    }
+    for (const auto& [settings, found] : outputs) different += found.size() > 1;
+  }
+  EXPECT_GE(different, 10);
 }
 
 TEST(GenerationSettings, LengthsDoNotCountTheTokensThatAreForced) {

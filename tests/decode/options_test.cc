@@ -55,17 +55,32 @@ class PlainSearch {
           live.push_back(all[i]);
         }
       }
-      const bool done = options_.length_penalty == 0 && options_.coverage_penalty == 0
-                            ? best_ended && finished.size() >= to_size(options_.n_best)
-                            : finished.size() >= beam;
-      if (done || t == longest) live.clear();
+      for (Found& f : finished) f.score = score(f.sum, f.ids.size());
+      std::ranges::stable_sort(finished, std::greater<>(), &Found::score);
+      if (t == longest || is_done(finished, live, best_ended, longest)) live.clear();
     }
-    for (Found& f : finished) f.score = f.sum / std::pow(static_cast<double>(f.ids.size()), options_.length_penalty);
-    std::ranges::stable_sort(finished, std::greater<>(), &Found::score);
     return finished;
   }
 
  private:
+  double score(double sum, size_t tokens) const {
+    return sum / std::pow(static_cast<double>(tokens), options_.length_penalty);
+  }
+
+  bool is_done(const std::vector<Found>& finished, const std::vector<Found>& live, bool best_ended,
+               size_t longest) const {
+    const size_t beam = to_size(options_.beam);
+    const EarlyStopping stopping = options_.early_stopping;
+    if (stopping == EarlyStopping::automatic && options_.length_penalty == 0 && options_.coverage_penalty == 0)
+      return best_ended && finished.size() >= to_size(options_.n_best);
+    if (finished.size() < beam) return false;
+    if (beam == 1 || stopping == EarlyStopping::automatic || stopping == EarlyStopping::at_beam) return true;
+    const bool at_longest = stopping == EarlyStopping::never && options_.length_penalty > 0;
+    return std::ranges::none_of(live, [&](const Found& h) {
+      return score(h.sum, at_longest ? longest : h.ids.size()) > finished[beam - 1].score;
+    });
+  }
+
   void expand(const Found& h, std::vector<Found>& all) {
     const std::vector<double>& p = searcher_.next(source_, h.ids);
     std::vector<double> q = p;
@@ -149,6 +164,12 @@ std::vector<std::pair<std::string, SearchOptions>> all_options() {
   add("no repeated token", [](SearchOptions& o) { o.no_repeat_ngram = 1; });
   add("no repeated pair", [](SearchOptions& o) { o.no_repeat_ngram = 2, o.max_length = 12; });
   add("never", [](SearchOptions& o) { o.never = {4, 7, 0}; });
+  for (const EarlyStopping stopping : {EarlyStopping::at_beam, EarlyStopping::unbeaten, EarlyStopping::never})
+    for (const double penalty : {-1.0, 0.0, 0.6, 2.0})
+      for (const int64_t beam : {1, 2, 4})
+        add("early stopping", [&](SearchOptions& o) {
+          o.early_stopping = stopping, o.length_penalty = penalty, o.beam = o.n_best = beam, o.max_length = 12;
+        });
   add("all of them", [](SearchOptions& o) {
     o.min_length = 3, o.max_length = 9, o.repetition_penalty = 1.3, o.no_repeat_ngram = 3, o.never = {5};
     o.length_penalty = 0.7;

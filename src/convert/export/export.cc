@@ -36,7 +36,6 @@ json generation_of(const DecodingDefaults& d) {
     if (value) settings[name] = *value;
   };
   put("num_beams", d.beam);
-  if (d.beam.value_or(1) > 1) settings["early_stopping"] = true;
   put("length_penalty", d.length_penalty);
   put("repetition_penalty", d.repetition_penalty);
   put("no_repeat_ngram_size", d.no_repeat_ngram);
@@ -49,6 +48,15 @@ json generation_of(const DecodingDefaults& d) {
   put("min_p", d.min_p);
   if (d.max_length) settings["max_length"] = *d.max_length + 1;  // the start token counts
   return settings;
+}
+
+// Returns early_stopping of transformers. For sums of log-probabilities, `automatic` finds the best hypothesis, which
+// `at_beam` may miss.
+json stopping_of(const DecodingDefaults& d) {
+  const EarlyStopping stopping = d.early_stopping.value_or(EarlyStopping::automatic);
+  if (stopping == EarlyStopping::never) return "never";
+  if (stopping == EarlyStopping::automatic) return d.length_penalty.value_or(1) != 0;
+  return stopping == EarlyStopping::at_beam;
 }
 
 // The configuration of a translator with a token more. Its positions are a table, which is written.
@@ -130,6 +138,7 @@ ExportReport export_run(const TranslatorRun& loaded, const RunDirectory& run, co
                        {"forced_eos_token_id", nullptr}};
   const DecodingDefaults defaults = read_decoding_defaults(run);
   json generation = generation_of(defaults);
+  generation["early_stopping"] = stopping_of(defaults);
   generation["min_new_tokens"] = std::max(t.min_length, defaults.min_length.value_or(0));
   for (const int32_t id : t.never) generation["bad_words_ids"].push_back({id});
   if (adds_pad) generation["bad_words_ids"].push_back({start});

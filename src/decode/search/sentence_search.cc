@@ -141,14 +141,36 @@ std::vector<Candidate> SentenceSearch::best(const std::vector<Candidate>& candid
   if (candidates.empty() && finished_.empty())
     for (size_t i = 0; i < live_.size(); i++)
       if (is_number_at(i)) finish_early(live_[i], t_);
-  if (last || has_enough()) kept.clear();
+  if (last || has_enough(kept)) kept.clear();
   return kept;
 }
 
-bool SentenceSearch::has_enough() const {
+bool SentenceSearch::has_enough(const std::vector<Candidate>& kept) const {
   const SearchOptions& options = *task_.options;
-  const bool sums = options.length_penalty == 0 && options.coverage_penalty == 0;
-  return sums ? best_ended_ && std::ssize(finished_) >= options.n_best : std::ssize(finished_) >= options.beam;
+  const bool automatic = options.early_stopping == EarlyStopping::automatic;
+  if (automatic && options.length_penalty == 0 && options.coverage_penalty == 0)
+    return best_ended_ && std::ssize(finished_) >= options.n_best;
+  if (std::ssize(finished_) < options.beam) return false;
+  const bool at_beam = automatic || options.early_stopping == EarlyStopping::at_beam || options.beam == 1;
+  return at_beam || kept.empty() || is_unbeaten(kept.front().sum);
+}
+
+// Whether no live hypothesis, of which `best_live` is the highest sum, can score above the worst of the best `beam`
+// finished ones. With a length_penalty above 0 a hypothesis of the same sum scores higher the longer it is.
+bool SentenceSearch::is_unbeaten(double best_live) const {
+  const SearchOptions& options = *task_.options;
+  const bool longest = options.early_stopping == EarlyStopping::never && options.length_penalty > 0;
+  std::vector<double> scores;
+  for (const Decoded& d : finished_) scores.push_back(d.score);
+  const auto worst = scores.begin() + options.beam - 1;
+  std::ranges::nth_element(scores, worst, std::greater<>());
+  return score_of(best_live, longest ? max_tokens_ : t_ + 1) <= *worst;
+}
+
+// Returns the score of a hypothesis of this many tokens, which counts the tokens that are forced, too.
+double SentenceSearch::score_of(double sum, int64_t tokens) const {
+  const double length = static_cast<double>(tokens + tokens_forced(task_.input.start));
+  return length == 0 ? sum : sum / std::pow(length, task_.options->length_penalty);
 }
 
 // Finishes the hypothesis that ends with candidate c.
@@ -165,8 +187,7 @@ void SentenceSearch::add_finished(int64_t last, double sum, int64_t tokens) {
     d.token_log_probabilities.push_back(node.log_p);
     d.log_probability += static_cast<double>(node.log_p);
   }
-  const double length = static_cast<double>(tokens + tokens_forced(task_.input.start));
-  d.score = length == 0 ? sum : sum / std::pow(length, task_.options->length_penalty);
+  d.score = score_of(sum, tokens);
   finished_.push_back(std::move(d));
 }
 

@@ -76,10 +76,12 @@ class SentenceSearch {
   std::vector<Candidate> drawn(const std::vector<NextToken>& next);
   template <class IsNumber>
   std::vector<Candidate> best(const std::vector<Candidate>& candidates, IsNumber&& is_number_at);
-  bool has_enough() const;
+  bool has_enough(const std::vector<Candidate>& kept) const;
+  bool is_unbeaten(double best_live) const;
   void finish(const Candidate& c);
   void finish_early(const Live& live, int64_t tokens) { add_finished(live.last, live.sum, tokens); }
   void add_finished(int64_t last, double sum, int64_t tokens);
+  double score_of(double sum, int64_t tokens) const;
   void advance(const std::vector<Candidate>& kept, KeyValueCache& cache);
   void record(int64_t number, const Candidate& c);
 

@@ -41,6 +41,7 @@ void apply_defaults(const DecodingDefaults& defaults, DecodingOptions& options) 
   apply_defaults(defaults, static_cast<SamplingOptions&>(options));
   take(defaults.beam, options.beam);
   take(defaults.length_penalty, options.length_penalty);
+  take(defaults.early_stopping, options.early_stopping);
   take(defaults.min_length, options.min_length);
   take(defaults.max_length, options.max_length);
 }

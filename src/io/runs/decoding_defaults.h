@@ -13,6 +13,7 @@ namespace qkv {
 struct DecodingDefaults {
   std::optional<int64_t> beam, min_length, max_length, max_tokens, no_repeat_ngram, top_k;
   std::optional<double> length_penalty, repetition_penalty, temperature, top_p, typical_p, min_p;
+  std::optional<EarlyStopping> early_stopping;
 
   bool operator==(const DecodingDefaults&) const = default;
 };
@@ -21,6 +22,7 @@ template <class Visitor>
 void visit_fields(DecodingDefaults& c, Visitor&& visit) {
   visit("beam", c.beam, {"Hypotheses kept per step", "search", between(1, 1024)});
   visit("length_penalty", c.length_penalty, {"Divide scores by length^penalty", "search", between(-10, 10)});
+  visit("early_stopping", c.early_stopping, {"When beam search ends", "search"});
   visit("min_length", c.min_length,
         {"Minimum number of tokens before the end token", "search", between(0, kMaxTokens)});
   visit("max_length", c.max_length, {"Maximum number of tokens of a translation", "search", between(1, kMaxTokens)});

@@ -352,7 +352,8 @@ TEST_F(TranslatorExport, IsReadBackWithTheSameTranslationsAndScores) {
 
 TEST_F(TranslatorExport, KeepsTheDefaultsOfTheRun) {
   testing::spill(run() + "/decoding.json",
-                 R"({"beam": 3, "length_penalty": 0.5, "max_length": 20, "no_repeat_ngram": 3, "min_length": 2})");
+                 R"({"beam": 3, "length_penalty": 0.5, "max_length": 20, "no_repeat_ngram": 3, "min_length": 2,
+                     "early_stopping": "never"})");
   std::filesystem::remove_all(out());
   export_model(run(), out());
   EXPECT_EQ(json_of(out() + "/generation_config.json")["num_beams"], 3);

@@ -20,6 +20,9 @@ SETTINGS = [
     BEAM | {"repetition_penalty": 1.7, "max_length": 12},
     {"num_beams": 1, "max_length": 6, "no_repeat_ngram_size": 3},
     BEAM | {"suppress_tokens": "best", "max_length": 8},
+    *[{"num_beams": beam, "length_penalty": penalty, "max_length": 16} | stopping
+      for stopping in ({}, {"early_stopping": True}, {"early_stopping": False}, {"early_stopping": "never"})
+      for beam in (2, 3, 5) for penalty in (-0.8, 0.0, 0.6, 1.0, 2.0)],
 ]
 
 
