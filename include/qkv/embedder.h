@@ -43,7 +43,9 @@ struct EmbeddingConfig {
   std::string prefix = "";           // prepended to every text
   std::string start = "", end = "";  // tokens around a text, spelled as in the vocabulary; "": none
   std::string unknown = "";          // token for text that a list of pieces lacks; "": an Error
-  int64_t max_length = 0;            // tokens of a text, including those around it; 0: the model's max_length
+  // With a list of pieces: tokens that a text may spell, and those of them that take the spaces before or after them.
+  std::vector<std::string> spelled = {}, strips_left = {}, strips_right = {};
+  int64_t max_length = 0;  // tokens of a text, including those around it; 0: the model's max_length
   Pooling pooling = Pooling::mean;
   std::vector<std::string> dense = {};  // a DenseActivation for each linear layer after the pooling
   bool normalize = false;               // divide vectors by their Euclidean norm
@@ -62,6 +64,9 @@ void visit_fields(EmbeddingConfig& c, Visitor&& visit) {
   visit("start", c.start, "Token before a text");
   visit("end", c.end, "Token after a text");
   visit("unknown", c.unknown, "Token for text that the vocabulary lacks");
+  visit("spelled", c.spelled, "Tokens that a text may spell");
+  visit("strips_left", c.strips_left, "Those of them that take the spaces before them");
+  visit("strips_right", c.strips_right, "Those of them that take the spaces after them");
   visit("max_length", c.max_length, "Tokens per text, at most; 0 is the model's max_length");
   visit("pooling", c.pooling, "How the tokens' hidden states become one vector");
   visit("dense", c.dense, "Activation of each linear layer after the pooling");

@@ -74,7 +74,7 @@ std::vector<int32_t> TextCodec::encode_plain(std::string_view text, const std::s
   if (const auto* tokenizer = std::get_if<HuggingFaceTokenizer>(&kind_)) return tokenizer->encode_plain(text);
   if (const auto* tokenizer = std::get_if<Tokenizer>(&kind_)) {
     require_utf8(text, where);
-    return tokenizer->encode(text);
+    return tokenizer->encode_plain(text);
   }
   return encode(text, where);
 }

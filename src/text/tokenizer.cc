@@ -302,6 +302,18 @@ Tokenizer Tokenizer::without_text(std::vector<int32_t> ids) const {
   return copy;
 }
 
+Tokenizer Tokenizer::with_spelled(std::vector<AddedToken> tokens, const std::string& where) const {
+  if (!model_->vocabulary) fail("{}: the tokenizer has no list of pieces, of which tokens could be spelled", where);
+  for (AddedToken& token : tokens) {
+    const auto piece = id(token.text);
+    if (!piece) fail("{}: spelled holds {}, which is not in the vocabulary", where, excerpt(token.text));
+    token.id = *piece;
+  }
+  Tokenizer copy = *this;
+  copy.spelled_ = std::make_shared<AddedTokens>(tokens, false, [](std::string_view text) { return std::string(text); });
+  return copy;
+}
+
 const HuggingFaceTokenizer* Tokenizer::hugging_face() const { return model_->library ? &*model_->library : nullptr; }
 
 std::vector<std::string> Tokenizer::pieces_of(const SentencePieceFile& file) {
@@ -318,6 +330,10 @@ const std::vector<std::string>* Tokenizer::own_pieces() const {
 }
 
 std::vector<int32_t> Tokenizer::encode(std::string_view text) const {
+  return spelled_ ? encode_with(*spelled_, text) : encode_plain(text);
+}
+
+std::vector<int32_t> Tokenizer::encode_plain(std::string_view text) const {
   if (model_->library) return model_->library->encode(text);
   std::vector<int32_t> ids;
   if (!model_->vocabulary) {
@@ -343,13 +359,17 @@ std::vector<int32_t> Tokenizer::encode(std::string_view text) const {
 
 std::vector<int32_t> Tokenizer::encode_prompt(std::string_view text) const {
   if (model_->library || !model_->processor || model_->vocabulary) return encode(text);
+  return encode_with(model_->control, text);
+}
+
+std::vector<int32_t> Tokenizer::encode_with(const AddedTokens& tokens, std::string_view text) const {
   std::vector<int32_t> ids;
-  for (const auto& part : model_->control.find(text)) {
+  for (const auto& part : tokens.find(text)) {
     if (const auto* id = std::get_if<int32_t>(&part)) {
       ids.push_back(*id);
       continue;
     }
-    const std::vector<int32_t> between = encode(std::get<std::string_view>(part));
+    const std::vector<int32_t> between = encode_plain(std::get<std::string_view>(part));
     ids.insert(ids.end(), between.begin(), between.end());
   }
   return ids;

@@ -72,6 +72,11 @@ class Tokenizer {
   // keeps them.
   Tokenizer without_text(std::vector<int32_t> ids) const;
 
+  // Returns a copy of a list of pieces in whose texts these tokens may be spelled, as in transformers: the spelling is
+  // the token, and the text between is encoded as if it stood alone. Ids are not read. Throws Error, beginning with
+  // `where`, for a token that is no piece, and for a tokenizer without a list.
+  Tokenizer with_spelled(std::vector<AddedToken> tokens, const std::string& where) const;
+
   // The tokenizer of Hugging Face's library; null where there is none.
   const HuggingFaceTokenizer* hugging_face() const;
 
@@ -85,6 +90,9 @@ class Tokenizer {
 
   // Ids of a line of text, without start and end tokens. Text of spaces only gives none.
   std::vector<int32_t> encode(std::string_view text) const;
+
+  // The same, but the tokens of with_spelled are text.
+  std::vector<int32_t> encode_plain(std::string_view text) const;
 
   // The same, but the spelling of a control token of a SentencePiece model (</s>), or of its unknown token, becomes
   // that token; the text between is encoded as if it stood alone.
@@ -118,10 +126,12 @@ class Tokenizer {
   explicit Tokenizer(std::shared_ptr<const Model> model) : model_(std::move(model)) {}
 
   void check_id(int32_t id) const;
+  std::vector<int32_t> encode_with(const AddedTokens& tokens, std::string_view text) const;
 
   std::shared_ptr<const Model> model_;
   int32_t padding_ = 0;                     // ids without a piece, behind the others
   std::vector<int32_t> without_text_ = {};  // sorted
+  std::shared_ptr<const AddedTokens> spelled_ = nullptr;
 };
 
 }  // namespace qkv

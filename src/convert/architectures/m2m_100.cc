@@ -69,7 +69,8 @@ ModelText read_m2m_text(const TextSource& source) {
   translation.source_language = after ? SourceLanguage::after : SourceLanguage::before;
   translation.target_language = TargetLanguage::first;
   translation.first.clear();
-  return share_pieces(source, kM2mPieces, std::move(pieces), std::move(translation));
+  ClassTokens special = m2m ? ClassTokens{{"<s>", "<pad>", "</s>", "<unk>"}} : fairseq_tokens();
+  return share_pieces(source, kM2mPieces, std::move(pieces), std::move(translation), std::move(special));
 }
 
 }  // namespace

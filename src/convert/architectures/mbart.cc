@@ -48,7 +48,7 @@ ModelText read_mbart_text(const TextSource& source) {
   translation.source_language = fifty ? SourceLanguage::before : SourceLanguage::after;
   translation.target_language = fifty ? TargetLanguage::first : TargetLanguage::start;
   translation.first.clear();
-  return share_pieces(source, kMbartPieces, std::move(pieces), std::move(translation));
+  return share_pieces(source, kMbartPieces, std::move(pieces), std::move(translation), fairseq_tokens());
 }
 
 }  // namespace

@@ -28,7 +28,9 @@ ModelText read_pegasus_text(const TextSource& source) {
     fail("{}: offset must be {} (is {})", source.files.path("tokenizer_config.json"), kPegasusOffset, offset);
   TranslatorPieces pieces = read_translator_pieces(source, kPegasusPieces, pegasus_pieces);
   TranslationConfig translation = read_translation_tokens(source, pieces.pieces);
-  return share_pieces(source, kPegasusPieces, std::move(pieces), std::move(translation));
+  ClassTokens special{std::vector<std::string>(pieces.pieces.begin(), pieces.pieces.begin() + kPegasusOffset)};
+  special.all.push_back("<unk>");
+  return share_pieces(source, kPegasusPieces, std::move(pieces), std::move(translation), std::move(special));
 }
 
 }  // namespace

@@ -140,7 +140,10 @@ ModelText read_t5_text(const TextSource& source) {
       read_translator_pieces(source, kT5Pieces, [&](const SentencePieceFile& file) { return t5_pieces(source, file); });
   TranslationConfig translation = read_translation_tokens(source, pieces.pieces);
   find_t5_languages(pieces.pieces, translation);
-  return share_pieces(source, kT5Pieces, std::move(pieces), std::move(translation));
+  ClassTokens special{{"<pad>", "</s>", "<unk>"}};
+  for (const std::string& piece : pieces.pieces)
+    if (piece.starts_with("<extra_id_")) special.all.push_back(piece);
+  return share_pieces(source, kT5Pieces, std::move(pieces), std::move(translation), std::move(special));
 }
 
 }  // namespace

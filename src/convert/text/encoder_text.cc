@@ -3,6 +3,7 @@
 #include "convert/text/translator_text.h"
 #include "convert/text/vocabulary_files.h"
 #include "core/fail.h"
+#include "io/runs/tokenizer_files.h"
 #include "text/pieces/vocabulary.h"
 
 namespace qkv {
@@ -27,6 +28,19 @@ TextCodec read_fairseq(const std::string& path, const std::string& unknown) {
   std::vector<std::string> pieces = fairseq_pieces(splitter);
   pieces.push_back("<mask>");
   return TextCodec::of_pieces(Tokenizer::with_pieces(splitter, std::move(pieces), unknown, splitter.where));
+}
+
+// Lets texts spell the special tokens, if the pieces of a SentencePiece model are a list.
+void spell_tokens(const ModelFiles& files, const ClassTokens& special, EmbeddingConfig& config, TextCodec& codec) {
+  if (codec.unit() != TextUnit::pieces) return;
+  const Tokenizer& tokenizer = codec.tokenizer();
+  if (!tokenizer.own_pieces() || tokenizer.serialized().empty()) return;
+  SpelledTokens spelled = spelled_tokens(files, special.all, special.mask, *tokenizer.own_pieces());
+  config.spelled = std::move(spelled.all);
+  config.strips_left = std::move(spelled.strips_left);
+  config.strips_right = std::move(spelled.strips_right);
+  codec = TextCodec::of_pieces(
+      with_spelled(tokenizer, config.spelled, config.strips_left, config.strips_right, files.path()));
 }
 
 // A list of tokens, for text that is split at spaces.
@@ -68,12 +82,14 @@ EncoderText encoder_text(EmbeddingConfig config, TextCodec codec) {
 ModelText read_encoder_text(const TextSource& source, const EncoderTokens& tokens, const char* tokenizer_class) {
   EmbeddingConfig config = read_tokens(source, tokens);
   TextCodec codec = read_codec(source, config.unknown, tokenizer_class);
+  spell_tokens(source.files, fairseq_tokens(), config, codec);
   return encoder_text(std::move(config), std::move(codec));
 }
 
 ModelText read_albert_text(const TextSource& source) {
   EmbeddingConfig config = read_tokens(source, {"[CLS]", "[SEP]", "<unk>"});
   TextCodec codec = read_albert_codec(source, config.unknown);
+  spell_tokens(source.files, {{"[CLS]", "[SEP]", "<pad>", "<unk>", "[MASK]"}, "[MASK]"}, config, codec);
   if (!source.options.tokens && codec.unit() == TextUnit::pieces) {
     const Settings s = read_tokenizer_config(source.files);
     config.plain_quotes = true;

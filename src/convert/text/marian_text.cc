@@ -50,6 +50,7 @@ ModelText read_marian_text(const TextSource& source) {
   override_tokens(translation, source.options);
   TokenizerPair tokenizers{make_tokenizer(source, list, pieces, true, translation.unknown),
                            make_tokenizer(source, target_list, target_pieces, false, translation.unknown)};
+  tokenizers = spell_tokens(source, tokenizers, {{"</s>", "<pad>", translation.unknown}}, translation);
   return TranslatorText{std::move(tokenizers), std::move(translation)};
 }
 

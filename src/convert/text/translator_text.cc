@@ -8,6 +8,7 @@
 #include "core/fail.h"
 #include "core/json.h"
 #include "core/to_size.h"
+#include "io/runs/tokenizer_files.h"
 
 namespace qkv {
 namespace {
@@ -229,8 +230,30 @@ void add_languages(const TextSource& source, const LanguageTokens& languages, Tr
   if (languages.mask && !pieces.library) place({-1, "<mask>"}, pieces.pieces, source.files.path());
 }
 
+ClassTokens fairseq_tokens() { return {{"<s>", "<pad>", "</s>", "<unk>", "<mask>"}, "<mask>"}; }
+
+TokenizerPair spell_tokens(const TextSource& source, const TokenizerPair& tokenizers, ClassTokens special,
+                           TranslationConfig& translation) {
+  const auto spells = [](const Tokenizer& tokenizer) {  // others find them, or have tokens between spaces
+    return tokenizer.own_pieces() && !tokenizer.serialized().empty();
+  };
+  if (!spells(tokenizers.source) || !spells(tokenizers.target)) return tokenizers;
+  special.all.insert(special.all.end(), translation.language_tokens.begin(), translation.language_tokens.end());
+  std::vector<std::string> pieces = *tokenizers.source.own_pieces();
+  std::erase_if(pieces, [&](const std::string& piece) { return !tokenizers.target.id(piece); });
+  SpelledTokens spelled = spelled_tokens(source.files, std::move(special.all), special.mask, pieces);
+  translation.spelled = std::move(spelled.all);
+  translation.strips_left = std::move(spelled.strips_left);
+  translation.strips_right = std::move(spelled.strips_right);
+  const auto with = [&](const Tokenizer& tokenizer) {
+    return with_spelled(tokenizer, translation.spelled, translation.strips_left, translation.strips_right,
+                        source.files.path());
+  };
+  return {with(tokenizers.source), with(tokenizers.target)};
+}
+
 ModelText share_pieces(const TextSource& source, const char* splitter, TranslatorPieces pieces,
-                       TranslationConfig translation) {
+                       TranslationConfig translation, ClassTokens special) {
   override_tokens(translation, source.options);
   const bool splits = source.options.tokens || !source.options.source_tokenizer.empty();
   const auto side = [&](bool is_source) {
@@ -243,7 +266,8 @@ ModelText share_pieces(const TextSource& source, const char* splitter, Translato
     if (tokenizer.hugging_face()) return tokenizer;
     return tokenizer.fitted(source.model.source_vocab, source.files.path());
   };
-  TokenizerPair tokenizers{fitted(side(true)), fitted(side(false))};
+  TokenizerPair tokenizers =
+      spell_tokens(source, {fitted(side(true)), fitted(side(false))}, std::move(special), translation);
   return TranslatorText{std::move(tokenizers), std::move(translation)};
 }
 

@@ -54,10 +54,23 @@ struct LanguageTokens {
 void add_languages(const TextSource& source, const LanguageTokens& tokens, TranslatorPieces& pieces,
                    TranslationConfig& translation);
 
+// The special tokens of a class of tokenizers, as far as files do not name them; `mask` takes the spaces before it.
+struct ClassTokens {
+  std::vector<std::string> all;
+  std::string mask = "";
+};
+// Those of XLM-R, mBART and NLLB.
+ClassTokens fairseq_tokens();
+
 // Returns the text of a model whose two sides share their pieces, which text is split into by tokenizer.json or by a
-// SentencePiece model, the file `splitter`, unless the options name another. The model may have more rows than pieces;
-// see Tokenizer::fitted. Applies the special tokens of the options.
+// SentencePiece model, the file `splitter`, unless the options name another. With the latter a text may spell
+// `special`, the tokens that files name, and those of languages. The model may have more rows than pieces; see
+// Tokenizer::fitted. Applies the special tokens of the options.
 ModelText share_pieces(const TextSource& source, const char* splitter, TranslatorPieces pieces,
-                       TranslationConfig translation);
+                       TranslationConfig translation, ClassTokens special);
+
+// Sets the tokens that a text may spell, and returns the tokenizers that find them.
+TokenizerPair spell_tokens(const TextSource& source, const TokenizerPair& tokenizers, ClassTokens special,
+                           TranslationConfig& translation);
 
 }  // namespace qkv

@@ -153,6 +153,32 @@ std::vector<AddedToken> added_tokens_of(const Settings& settings) {
   return added;
 }
 
+SpelledTokens spelled_tokens(const ModelFiles& files, std::vector<std::string> of_class, const std::string& mask,
+                             const std::vector<std::string>& pieces) {
+  const Settings settings = read_tokenizer_config(files);
+  std::map<std::string, std::string> names;
+  for (std::string& token : of_class) names[fmt::format("class {}", names.size())] = std::move(token);
+  std::vector<AddedToken> tokens = NamedTokens(files, settings, std::move(names)).take(pieces);
+  const std::vector<AddedToken> listed = added_tokens_of(settings);
+  std::map<std::string, const AddedToken*> by_text;
+  for (AddedToken& token : tokens) {
+    const bool is_listed = std::ranges::find(listed, token.text, &AddedToken::text) != listed.end();
+    if (token.text == mask && !is_listed) token.strips_left = true;
+    if (token.single_word)
+      fail("{}: not supported with a SentencePiece model: single_word of {}", settings.where(), excerpt(token.text));
+    by_text.emplace(token.text, &token);
+  }
+  SpelledTokens spelled;
+  for (const std::string& piece : pieces) {
+    const auto token = by_text.find(piece);
+    if (token == by_text.end()) continue;
+    spelled.all.push_back(piece);
+    if (token->second->strips_left) spelled.strips_left.push_back(piece);
+    if (token->second->strips_right) spelled.strips_right.push_back(piece);
+  }
+  return spelled;
+}
+
 TokenizerSpec read_vocabulary_and_merges(const ModelFiles& files, const std::string& tokenizer_class) {
   const Settings settings = read_tokenizer_config(files);
   std::string kind = class_of(settings);

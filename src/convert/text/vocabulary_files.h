@@ -27,6 +27,18 @@ std::string token_of(const Settings& settings, const std::string& name);
 // Returns the tokens of "added_tokens_decoder" in the order of their ids; none if it is missing.
 std::vector<AddedToken> added_tokens_of(const Settings& settings);
 
+// Tokens that a text may spell, and those of them that take the spaces before or after them.
+struct SpelledTokens {
+  std::vector<std::string> all, strips_left, strips_right;
+};
+
+// Returns the tokens that transformers finds in a text of a model whose pieces are a list: those of
+// tokenizer_config.json, special_tokens_map.json and added_tokens.json, and those of the class, as far as they are
+// pieces, in the order of these. `mask`, one of them, takes the spaces before it, unless a file says otherwise. Throws
+// Error for a token that must be a word of its own.
+SpelledTokens spelled_tokens(const ModelFiles& files, std::vector<std::string> of_class, const std::string& mask,
+                             const std::vector<std::string>& pieces);
+
 // Reads vocab.json and merges.txt of GPT2Tokenizer, RobertaTokenizer or Qwen2Tokenizer. `tokenizer_class` is the class
 // if tokenizer_config.json names none. Throws Error, naming file and field.
 TokenizerSpec read_vocabulary_and_merges(const ModelFiles& files, const std::string& tokenizer_class);

@@ -4,10 +4,12 @@
 
 #include "core/fail.h"
 #include "core/json.h"
+#include "core/to_size.h"
 #include "io/runs/run_config.h"
 #include "io/runs/tokenizer_files.h"
 #include "io/weights/safetensors.h"
 #include "io/weights/weights.h"
+#include "text/tokenizer_json/added_tokens.h"
 #include "text/unicode.h"
 
 namespace qkv {
@@ -15,7 +17,9 @@ namespace {
 
 // Pieces may be a list of their own here, which a language model's never are.
 TextCodec read_encoder_codec(const RunDirectory& run, const EmbeddingConfig& config) {
-  if (config.unit == TextUnit::pieces) return TextCodec::of_pieces(read_tokenizers(run, config.unknown).source);
+  if (config.unit == TextUnit::pieces)
+    return TextCodec::of_pieces(with_spelled(read_tokenizers(run, config.unknown).source, config.spelled,
+                                             config.strips_left, config.strips_right, run.embedding()));
   return read_codec(run, config.unit);
 }
 
@@ -63,14 +67,34 @@ TextEdges edges_of(const EmbeddingConfig& config, const TextCodec& codec, const 
   return edges;
 }
 
-std::string prepare_text(const EmbeddingConfig& config, const std::string& text) {
-  std::string whole = config.prefix + text;
+namespace {
+
+std::string normalized(const EmbeddingConfig& config, std::string text) {
   if (config.plain_quotes)
     for (const char* quotes : {"``", "''"})
-      for (size_t at = 0; (at = whole.find(quotes, at)) != std::string::npos; at++) whole.replace(at, 2, "\"");
-  if (config.strip_accents) whole = strip_accents(whole);
-  if (config.lowercase) whole = lowercase(whole);
-  return whole;
+      for (size_t at = 0; (at = text.find(quotes, at)) != std::string::npos; at++) text.replace(at, 2, "\"");
+  if (config.strip_accents) text = strip_accents(text);
+  if (config.lowercase) text = lowercase(text);
+  return text;
+}
+
+}  // namespace
+
+// Tokens that a text spells are not normalized.
+std::string prepare_text(const EmbeddingConfig& config, const std::string& text) {
+  const std::string whole = config.prefix + text;
+  const bool changes = config.plain_quotes || config.strip_accents || config.lowercase;
+  if (!changes || config.spelled.empty()) return normalized(config, whole);
+  std::vector<AddedToken> tokens;
+  for (const std::string& token : config.spelled)
+    tokens.push_back({.id = static_cast<int32_t>(tokens.size()), .text = token});
+  const AddedTokens table(tokens, false, [](std::string_view token) { return std::string(token); });
+  std::string prepared;
+  for (const auto& part : table.find(whole)) {
+    const auto* id = std::get_if<int32_t>(&part);
+    prepared += id ? config.spelled[to_size(*id)] : normalized(config, std::string(std::get<std::string_view>(part)));
+  }
+  return prepared;
 }
 
 EncoderRun EncoderRun::read(const RunDirectory& run, const ModelConfig& config) {

@@ -1,5 +1,6 @@
 #include "io/runs/tokenizer_files.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <optional>
 #include <utility>
@@ -94,6 +95,22 @@ TokenizerPair read_tokenizers(const RunDirectory& run, const std::string& unknow
     side == 0 ? source = read_source() : target = read_side(run, target_model, target_list, unknown);
   });
   return {*source, *target};
+}
+
+Tokenizer with_spelled(const Tokenizer& tokenizer, const std::vector<std::string>& spelled,
+                       const std::vector<std::string>& strips_left, const std::vector<std::string>& strips_right,
+                       const std::string& where) {
+  for (const auto& [field, tokens] : {std::pair{"strips_left", &strips_left}, {"strips_right", &strips_right}})
+    for (const std::string& token : *tokens)
+      if (std::ranges::find(spelled, token) == spelled.end())
+        fail("{}: {} holds {}, which is not in spelled", where, field, excerpt(token));
+  if (spelled.empty()) return tokenizer;
+  std::vector<AddedToken> tokens;
+  for (const std::string& text : spelled)
+    tokens.push_back({.text = text,
+                      .strips_left = std::ranges::find(strips_left, text) != strips_left.end(),
+                      .strips_right = std::ranges::find(strips_right, text) != strips_right.end()});
+  return tokenizer.with_spelled(std::move(tokens), where);
 }
 
 TextCodec read_codec(const RunDirectory& run, TextUnit unit) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "io/runs/run_directory.h"
 #include "io/runs/translation_config.h"
@@ -14,6 +15,12 @@ namespace qkv {
 // lacks; "": an Error when encoding.
 TokenizerPair read_tokenizers(const RunDirectory& run, const std::string& unknown);
 void write_tokenizers(const RunDirectory& run, const TokenizerPair& tokenizers);
+
+// Returns a tokenizer whose texts may spell the tokens `spelled`, of which some take spaces; the same tokenizer if
+// there are none. Throws Error, beginning with `where`, for a token that is not in the vocabulary or only takes spaces.
+Tokenizer with_spelled(const Tokenizer& tokenizer, const std::vector<std::string>& spelled,
+                       const std::vector<std::string>& strips_left, const std::vector<std::string>& strips_right,
+                       const std::string& where);
 
 // The codec of a language model: vocabulary.json of characters, tokenizer.model of pieces, tokenizer.json of byte
 // pieces and word pieces, no file for bytes. Throws Error, naming the file.

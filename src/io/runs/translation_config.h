@@ -38,7 +38,9 @@ struct TranslationConfig {
   std::string end = "</s>";        // token that ends a translation
   std::string unknown = "<unk>";   // token for text that the vocabulary lacks; "": none
   std::vector<std::string> never;  // tokens that are never generated
-  int64_t min_length = 0;          // smallest number of tokens before the end token
+  // With a list of pieces: tokens that a text may spell, and those of them that take the spaces before or after them.
+  std::vector<std::string> spelled, strips_left, strips_right;
+  int64_t min_length = 0;  // smallest number of tokens before the end token
   // The languages of a model with several: their codes ("en") and, in the same order, their tokens ("__en__").
   std::vector<std::string> languages, language_tokens;
   SourceLanguage source_language = SourceLanguage::none;
@@ -57,6 +59,9 @@ void visit_fields(TranslationConfig& c, Visitor&& visit) {
   visit("end", c.end, "Token that ends a translation");
   visit("unknown", c.unknown, "Token for text that the vocabulary lacks");
   visit("never", c.never, "Tokens that are never generated");
+  visit("spelled", c.spelled, "Tokens that a text may spell");
+  visit("strips_left", c.strips_left, "Those of them that take the spaces before them");
+  visit("strips_right", c.strips_right, "Those of them that take the spaces after them");
   visit("min_length", c.min_length, "Smallest number of tokens before the end token");
   visit("languages", c.languages, "Codes of the languages");
   visit("language_tokens", c.language_tokens, "Tokens of the languages");

@@ -20,7 +20,8 @@ TranslatorRun TranslatorRun::read(const RunDirectory& run, const ModelConfig& co
     if (vocab < tokenizer->size() || vocab > tokenizer->size() + kMaxPadding)
       fail("{}: {}_vocab must be {}, the number of pieces of the {} tokenizer, or at most {} more (is {})",
            run.config(), side, tokenizer->size(), side, kMaxPadding, vocab);
-    *tokenizer = tokenizer->fitted(vocab, run.config());
+    *tokenizer = with_spelled(tokenizer->fitted(vocab, run.config()), translation.spelled, translation.strips_left,
+                              translation.strips_right, run.translation());
   }
   loaded.tokens = tokens_of(translation, loaded.tokenizers, run.translation());
   Tokenizer& target = loaded.tokenizers.target;
