@@ -165,7 +165,7 @@ def test_the_root_answers_as_the_model_does(server, tmp_path):
     labels, ranking = {"model": "bert", "inputs": "a b"}, {"model": "cross", "query": "a b", "texts": ["c", "d e"]}
     assert answer(server, "/", labels) == answer(server, "/predict", labels)
     assert answer(server, "/", ranking) == answer(server, "/rerank", ranking)
-    assert server.post("/", {"inputs": "a b"}).status == 400  # several classifiers
+    assert server.post("/", {"inputs": "a b"}).status == 422  # several classifiers
     for name in ("bert", "cross"):
         qkv("import", GOLDEN / name, tmp_path / name)
     with ServeProcess([f"bert={tmp_path}/bert"]) as alone:

@@ -11,7 +11,7 @@
 
 namespace qkv {
 
-// What Gorse's routes keep: the events that clients have reported.
+// The state of Gorse's routes: the events that clients have reported.
 class GorseState : public FamilyState {
  public:
   explicit GorseState(const ServerOptions& options) : path_(options.events) {}

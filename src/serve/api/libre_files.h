@@ -39,7 +39,7 @@ class TranslatedFiles {
   size_t size_ = 0;
 };
 
-// What LibreTranslate's routes keep.
+// The state of LibreTranslate's routes.
 class LibreState : public FamilyState {
  public:
   // Throws Error if the file of suggestions is not sound.

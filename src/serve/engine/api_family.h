@@ -11,7 +11,7 @@
 
 namespace qkv {
 
-// What the routes of a family keep between requests. Service::state() returns it to them.
+// The state that the routes of a family keep between requests. Service::state() returns it to them.
 class FamilyState {
  public:
   virtual ~FamilyState() = default;

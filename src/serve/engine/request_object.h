@@ -4,8 +4,10 @@
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "qkv/field.h"
@@ -39,6 +41,8 @@ class RequestObject {
   int64_t integer(std::string_view name, int64_t otherwise, const Range& range);
   double number(std::string_view name, double otherwise, const Range& range);
   bool flag(std::string_view name, bool otherwise = false);
+  // Returns the position of the member among the names of a choice; true and false stand for the names "true", "false".
+  size_t choice(std::string_view name, std::span<const std::string_view> names, size_t otherwise);
   // Returns a string or a list of strings; neither being there is an empty list.
   Texts texts(std::string_view name);
   // Returns a list of token ids, or several; neither being there is an empty list.
@@ -50,6 +54,11 @@ class RequestObject {
   void operator()(std::string_view name, double& member, const Field& f) { member = number(name, member, f.range); }
   void operator()(std::string_view name, std::string& member, const Field&) { member = text(name, member); }
   void operator()(std::string_view name, uint64_t& member, const Field&);
+  template <class Enum>
+  requires std::is_enum_v<Enum>
+  void operator()(std::string_view name, Enum& member, const Field&) {
+    member = static_cast<Enum>(choice(name, names_of(member), static_cast<size_t>(member)));
+  }
   template <class Value>
   void operator()(std::string_view name, std::optional<Value>& member, const Field& field) {
     if (!has(name)) return;

@@ -455,7 +455,7 @@ def renamed(value, names, key=None):
 
 
 def in_template(text, names):
-    """What a template writes has the other names; what it looks for in the text of people has not."""
+    """Gives the other names to what a template writes, not to what it looks for in the text of people."""
     parts = re.split(r"('[^']*' in |split\('[^']*'\))", text)
     for i in range(0, len(parts), 2):
         for name in sorted(names, key=len, reverse=True):
