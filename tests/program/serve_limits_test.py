@@ -198,6 +198,12 @@ def test_scores_are_numbers_within_the_ranges_of_the_penalties(server, name, end
         assert error["param"] == name and f"{ends[1]} (is " in error["message"], error
 
 
+@pytest.mark.parametrize("value", [True, False, None, "auto", "true", "false", "never"])
+def test_a_choice_is_a_text_or_true_or_false(server, value):
+    reply = server.post("/v1/translate", {"text": "A red basket", "beam": 3, "early_stopping": value})
+    assert reply.status == 200, reply.body
+
+
 def test_an_unknown_route_is_404(server):
     error_of(server.post("/v2/translate", {}), 404, "invalid_request_error")
     error_of(server.post("/v1//translate", {"text": "a"}), 404, "invalid_request_error")
@@ -208,6 +214,7 @@ def test_an_unknown_route_is_404(server):
     ("/v1/translate", {"text": "a", "beam": 0}, "beam"), ("/v1/translate", {"text": "a", "beam": 17}, "beam"),
     ("/v1/translate", {"text": "a", "beam": 1.5}, "beam"), ("/v1/translate", {"text": "a", "seed": -1}, "seed"),
     ("/v1/translate", {"text": "a", "beem": 3}, "\"beem\""), ("/v1/translate", {"text": ["a"], "prefix": ["a", "b"]}, "prefix"),
+    ("/v1/translate", {"text": "a", "early_stopping": "soon"}, "early_stopping"), ("/v1/translate", {"text": "a", "early_stopping": 1}, "early_stopping"),
     ("/v1/translate", {"text": ["a"] * 257}, "text"), ("/v1/translate", {"text": "a" * 16385}, "text"),
     ("/v1/translate", {"text": ["a"] * 100, "sampling": True, "n_best": 3}, "text"),
     ("/v1/completions", {"prompt": {}}, "prompt"), ("/v1/completions", {"prompt": []}, "prompt"),

@@ -24,6 +24,7 @@ TRANSLATIONS = [
     {"beam": 3, "n_best": 3, "alternatives": True, "prefix": "D", "replace_unknown": True},
     {"sampling": True, "seed": 5, "n_best": 3, "top_k": 20, "temperature": 0.8},
     {"sampling": True, "seed": 9007199254740991, "top_p": 0.9, "typical_p": 0.95, "min_p": 0.01},
+    {"beam": 3, "early_stopping": "never", "length_penalty": 2},
 ]
 GENERATIONS = [
     {"temperature": 0, "seed": 1, "max_tokens": 4}, {"seed": 3, "max_tokens": 12}, {"seed": 1, "max_tokens": 40, "slide": True},
