@@ -3,7 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include "decode/generation/caches.h"
 #include "tests/decode/language_models.h"
 #include "tests/support/models.h"
 

@@ -6,7 +6,7 @@
 
 #include "core/system/isa.h"
 #include "core/system/threads.h"
-#include "ops/attention_workspace.h"
+#include "ops/cpu/attention/attention_workspace.h"
 #include "tests/ops/attention_error.h"
 
 namespace qkv::testing {

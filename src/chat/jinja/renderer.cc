@@ -4,7 +4,9 @@
 #include <array>
 
 #include "chat/jinja/characters.h"
+#include "chat/jinja/functions.h"
 #include "chat/jinja/print.h"
+#include "chat/jinja/syntax.h"
 #include "core/fail.h"
 
 namespace qkv::jinja {
@@ -147,6 +149,40 @@ void set_entry(Dict::Entries& entries, const Value& key, Value value) {
       return;
     }
   entries.emplace_back(key, std::move(value));
+}
+
+Value Renderer::call_macro(const Macro& macro, const Arguments& arguments) {
+  const MacroBody& body = *macro.body;
+  const size_t count = body.parameters.size(), first_default = count - body.defaults.size();
+  if (arguments.positional.size() > count)
+    fail("chat template: macro '{}' takes not more than {} argument(s)", body.name, count);
+  budget_.enter();
+  const InScope scope(*this, macro.scope);
+  for (const auto& [name, value] : arguments.named) {
+    const auto place = std::ranges::find(body.parameters, name);
+    if (place == body.parameters.end() && name != "caller")
+      fail("chat template: macro '{}' takes no keyword argument '{}'", body.name, name);
+    if (place != body.parameters.end())
+      set_variable(*place, value);
+    else
+      set_variable("caller", value);
+  }
+  for (size_t i = 0; i < count; i++) {
+    const std::string& name = body.parameters[i];
+    const bool is_named = std::ranges::any_of(arguments.named, [&](const auto& named) { return named.first == name; });
+    if (i < arguments.positional.size()) {
+      if (is_named) fail("chat template: macro '{}' got multiple values for argument '{}'", body.name, name);
+      set_variable(name, arguments.positional[i]);
+    } else if (!is_named) {
+      set_variable(name, i >= first_default ? body.defaults[i - first_default]->value(*this)
+                                            : undefined(fmt::format("parameter '{}' was not provided", name)));
+    }
+  }
+  Capture capture(*this);
+  body.block.execute(*this);
+  Value text = capture.take();
+  budget_.leave();
+  return text;
 }
 
 }  // namespace qkv::jinja

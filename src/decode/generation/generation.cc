@@ -9,7 +9,7 @@
 #include "core/system/threads.h"
 #include "core/to_size.h"
 #include "decode/generation/sampler.h"
-#include "decode/search/mean_probability.h"
+#include "decode/search/ensemble.h"
 #include "decode/search/search.h"
 
 namespace qkv {

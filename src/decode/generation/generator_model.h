@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "core/arena_pool.h"
-#include "decode/generation/caches.h"
 #include "decode/generation/generation.h"
+#include "decode/generation/text_cache.h"
 #include "io/runs/run.h"
 #include "qkv/generator.h"
 

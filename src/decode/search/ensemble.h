@@ -2,9 +2,13 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
+#include <span>
+#include <utility>
 #include <vector>
 
 #include "core/fail.h"
+#include "core/matrix.h"
 #include "model/transformer.h"
 
 namespace qkv {
@@ -37,5 +41,9 @@ class Ensemble {
  private:
   std::vector<const Transformer<float>*> models_;
 };
+
+// Computes the log-probabilities of an ensemble, log(1/K Σ_k softmax(logits_k)). logits: [N, V] for each of K ≥ 1
+// models. They are overwritten; the result is stored in the first.
+Matrix<float> log_mean_probability(std::span<const Matrix<float>> logits);
 
 }  // namespace qkv

@@ -4,7 +4,7 @@
 
 #include "core/fail.h"
 #include "core/to_size.h"
-#include "decode/search/mean_probability.h"
+#include "decode/search/ensemble.h"
 
 namespace qkv {
 namespace {

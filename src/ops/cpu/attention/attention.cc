@@ -1,7 +1,7 @@
 // The float64 version of scaled dot-product attention: the plain reference.
 #include "qkv/attention.h"
 
-#include "ops/attention_check.h"
+#include "ops/cpu/attention/attention_check.h"
 #include "ops/reference/attention_reference.h"
 
 namespace qkv {

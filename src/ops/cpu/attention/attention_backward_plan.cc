@@ -4,8 +4,8 @@
 #include <atomic>
 
 #include "core/to_size.h"
-#include "ops/attention_check.h"
-#include "ops/attention_workspace.h"
+#include "ops/cpu/attention/attention_check.h"
+#include "ops/cpu/attention/attention_workspace.h"
 #include "ops/reference/attention_reference.h"
 
 namespace qkv {

@@ -1,4 +1,4 @@
-#include "ops/attention_check.h"
+#include "ops/cpu/attention/attention_check.h"
 
 #include <array>
 #include <cmath>

@@ -3,8 +3,8 @@
 // queries.
 #include "core/system/isa.h"
 #include "core/to_size.h"
-#include "ops/attention_check.h"
-#include "ops/attention_workspace.h"
+#include "ops/cpu/attention/attention_check.h"
+#include "ops/cpu/attention/attention_workspace.h"
 
 namespace qkv {
 namespace {

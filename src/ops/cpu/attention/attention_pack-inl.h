@@ -14,7 +14,7 @@
 #include <cstring>
 
 #include "core/to_size.h"
-#include "ops/attention_workspace.h"
+#include "ops/cpu/attention/attention_workspace.h"
 #include "ops/cpu/simd/simd-inl.h"
 #include "ops/cpu/simd/tile-inl.h"
 #include "ops/cpu/simd/transpose-inl.h"

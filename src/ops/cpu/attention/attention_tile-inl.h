@@ -9,7 +9,7 @@
 
 #include <hwy/highway.h>
 
-#include "ops/attention_workspace.h"
+#include "ops/cpu/attention/attention_workspace.h"
 #include "ops/cpu/simd/simd-inl.h"
 #include "ops/cpu/simd/tile-inl.h"
 

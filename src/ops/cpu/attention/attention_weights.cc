@@ -2,8 +2,8 @@
 #include <vector>
 
 #include "core/to_size.h"
-#include "ops/attention_check.h"
-#include "ops/attention_workspace.h"
+#include "ops/cpu/attention/attention_check.h"
+#include "ops/cpu/attention/attention_workspace.h"
 
 namespace qkv {
 namespace {

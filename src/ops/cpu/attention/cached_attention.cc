@@ -6,7 +6,7 @@
 #include "core/profile.h"
 #include "core/system/isa.h"
 #include "core/system/threads.h"
-#include "ops/cached_pairs.h"
+#include "ops/cpu/attention/cached_pairs.h"
 #include "ops/reference/cached_attention_reference.h"
 
 #undef HWY_TARGET_INCLUDE

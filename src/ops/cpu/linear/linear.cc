@@ -11,9 +11,9 @@
 #include "core/system/isa.h"
 #include "core/system/signals_blocked.h"
 #include "core/system/threads.h"
+#include "ops/cpu/linear/result_blocks.h"
 #include "ops/cpu/linear/tile_linear.h"
 #include "ops/reference/linear_reference.h"
-#include "ops/result_blocks.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/cpu/linear/linear.cc"

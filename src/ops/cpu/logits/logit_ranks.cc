@@ -5,7 +5,7 @@
 
 #include "core/system/isa.h"
 #include "core/to_size.h"
-#include "ops/logit_blocks.h"
+#include "ops/cpu/logits/logit_blocks.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/cpu/logits/logit_ranks.cc"

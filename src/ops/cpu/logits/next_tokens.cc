@@ -5,7 +5,7 @@
 
 #include "core/system/isa.h"
 #include "core/to_size.h"
-#include "ops/logit_blocks.h"
+#include "ops/cpu/logits/logit_blocks.h"
 #include "ops/softcap.h"
 
 #undef HWY_TARGET_INCLUDE

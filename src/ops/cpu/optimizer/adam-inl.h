@@ -7,7 +7,7 @@
 #define QKV_OPS_ADAM_INL_H_
 #endif
 
-#include "ops/adam_factors.h"
+#include "ops/cpu/optimizer/adam_factors.h"
 #include "ops/cpu/simd/simd-inl.h"
 
 HWY_BEFORE_NAMESPACE();

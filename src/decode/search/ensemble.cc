@@ -1,4 +1,4 @@
-#include "decode/search/mean_probability.h"
+#include "decode/search/ensemble.h"
 
 #include <algorithm>
 #include <cmath>
