@@ -29,7 +29,7 @@ if(NOT TARGET qkv_prometheus)
   set_target_properties(qkv_prometheus PROPERTIES INTERFACE_LINK_LIBRARIES ${PROMETHEUS_LIBRARY}
                                                   INTERFACE_INCLUDE_DIRECTORIES ${PROMETHEUS_INCLUDE_DIR})
 endif()
-# Only its header: the library is loaded when a model is downloaded (src/convert/hub/curl_library.h).
+# Only its header: the library is loaded when a model is downloaded (src/convert/hub/http.cc).
 find_path(CURL_INCLUDE_DIR curl/curl.h REQUIRED)
 set(QKV_DEPENDENCIES OpenMP::OpenMP_CXX qkv_dnnl hwy::hwy fmt::fmt nlohmann_json::nlohmann_json ICU::uc
                      OpenSSL::SSL OpenSSL::Crypto PkgConfig::SENTENCEPIECE PkgConfig::LIBZIP PkgConfig::YAML

@@ -1,10 +1,10 @@
 // Answers of the Hugging Face hub: the description of a repository, the files that name others, an ETag and a name.
+#include "convert/hub.h"
+
 #include <algorithm>
 
-#include "convert/hub/blob.h"
-#include "convert/hub/name.h"
+#include "convert/hub/cache.h"
 #include "convert/hub/repository.h"
-#include "convert/hub_files.h"
 #include "fuzz/reader.h"
 
 namespace {

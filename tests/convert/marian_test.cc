@@ -1,5 +1,7 @@
 // Models in Marian's format, with scores that Marian computed (tests/golden/marian/make.py), and files that are
 // refused.
+#include "convert/marian.h"
+
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -11,7 +13,6 @@
 
 #include "convert/formats/npz.h"
 #include "convert/formats/yaml.h"
-#include "convert/marian_files.h"
 #include "io/runs/run.h"
 #include "qkv/import.h"
 #include "qkv/translator.h"

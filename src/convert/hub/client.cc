@@ -1,11 +1,12 @@
 #include "convert/hub/client.h"
 
+#include <algorithm>
+#include <charconv>
 #include <chrono>
 #include <cmath>
 #include <thread>
 #include <utility>
 
-#include "convert/hub/retry.h"
 #include "core/fail.h"
 #include "core/json.h"
 
@@ -23,6 +24,12 @@ bool describes_file(const HttpResponse& response) {
 std::string message_of(const HttpResponse& response) {
   const std::string& text = response.header("x-error-message");
   return text.empty() ? "" : "; the hub says: " + excerpt(text);
+}
+
+bool is_temporary(const HttpResponse& response) {
+  if (response.failure != HttpResponse::Failure::none) return response.failure == HttpResponse::Failure::interrupted;
+  constexpr int kStatuses[] = {408, 429, 500, 502, 503, 504};
+  return std::ranges::find(kStatuses, response.status) != std::end(kStatuses);
 }
 
 }  // namespace
@@ -111,6 +118,22 @@ void HubClient::refuse(const HttpResponse& response, const std::string& file) co
     fail("{}: too many requests: try again in {} s (status 429{}{})", what, seconds_asked(response),
          anonymous ? "; with HF_TOKEN the hub allows more" : "", said);
   fail("{}: {} answers with status {}: try again later{}", what, endpoint, status, said);
+}
+
+int64_t seconds_asked(const HttpResponse& response) {
+  if (response.retry_after > 0) return response.retry_after;
+  if (response.status != 429) return 0;
+  const std::string& limit = response.header("ratelimit");  // "api";r=0;t=55
+  const size_t place = limit.find(";t=");
+  int64_t seconds = 0;
+  if (place != std::string::npos) std::from_chars(limit.data() + place + 3, limit.data() + limit.size(), seconds);
+  return std::max(seconds, int64_t{0});
+}
+
+std::optional<double> wait_before_retry(const HttpResponse& response, int attempt) {
+  const int64_t asked = seconds_asked(response);
+  if (!is_temporary(response) || attempt >= kMaxAttempts || asked > kMaxWait) return std::nullopt;
+  return std::max(static_cast<double>(asked), std::ldexp(kFirstWait, attempt - 1));
 }
 
 }  // namespace qkv

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "convert/hub/http.h"
-#include "convert/hub/name.h"
+#include "convert/hub/repository.h"
 #include "convert/hub/settings.h"
 #include "qkv/import.h"
 
@@ -49,5 +49,17 @@ class HubClient {
   DownloadProgress progress_;
   std::optional<Http> http_;  // made by the first request, so that libcurl is not needed offline
 };
+
+constexpr int kMaxAttempts = 5;      // without a byte in between
+constexpr int64_t kMaxWait = 300;    // seconds that a server may ask for; the hub counts requests over 5 minutes
+constexpr double kFirstWait = 0.25;  // seconds before the second attempt; doubled for each further one
+
+// Returns the seconds to wait before a request is sent again after `attempt` attempts, from 1, or nothing if it must
+// not be: for a status that will not change, a server that asks for a longer wait than kMaxWait, or too many attempts.
+// Statuses 408, 429, 500, 502, 503 and 504 and broken connections are temporary.
+std::optional<double> wait_before_retry(const HttpResponse& response, int attempt);
+
+// Returns the seconds that the server asks to wait: `Retry-After`, or `t` of the header `RateLimit`; 0 is unknown.
+int64_t seconds_asked(const HttpResponse& response);
 
 }  // namespace qkv

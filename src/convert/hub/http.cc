@@ -1,16 +1,82 @@
 #include "convert/hub/http.h"
 
+#include <curl/curl.h>
+#include <dlfcn.h>
+
 #include <algorithm>
 #include <array>
 #include <cctype>
 #include <charconv>
 #include <exception>
 
-#include "convert/hub/curl_library.h"
 #include "core/fail.h"
 
 namespace qkv {
 namespace {
+
+// libcurl, loaded when the first model is downloaded. Linking it would load the 30 libraries that it uses at every
+// start of the program, which takes as long as the start itself (docs/design/dependencies.md).
+
+// The functions of libcurl that are used, under their names without the prefix curl_.
+struct CurlLibrary {
+  decltype(&::curl_easy_init) easy_init;
+  decltype(&::curl_easy_cleanup) easy_cleanup;
+  decltype(&::curl_easy_reset) easy_reset;
+  decltype(&::curl_easy_setopt) easy_setopt;
+  decltype(&::curl_easy_perform) easy_perform;
+  decltype(&::curl_easy_getinfo) easy_getinfo;
+  decltype(&::curl_easy_strerror) easy_strerror;
+  decltype(&::curl_slist_append) slist_append;
+  decltype(&::curl_slist_free_all) slist_free_all;
+  decltype(&::curl_url) url;
+  decltype(&::curl_url_set) url_set;
+  decltype(&::curl_url_get) url_get;
+  decltype(&::curl_url_cleanup) url_cleanup;
+  decltype(&::curl_free) free;
+};
+
+constexpr const char* kCurlFile = "libcurl.so.4";  // the version of the interface since 2006
+constexpr unsigned kOldestCurl = 0x075500;         // 7.85.0, which has CURLOPT_PROTOCOLS_STR
+
+template <class Function>
+void find_function(void* library, const char* name, Function& function) {
+  function = reinterpret_cast<Function>(::dlsym(library, name));
+  if (!function) fail("{}: has no function {}; qkv needs libcurl 7.85 or later", kCurlFile, name);
+}
+
+CurlLibrary load_curl() {
+  void* const library = ::dlopen(kCurlFile, RTLD_NOW | RTLD_LOCAL);  // never closed
+  if (!library) fail("{}: downloading models needs libcurl (Debian's package libcurl4): {}", kCurlFile, ::dlerror());
+  decltype(&::curl_global_init) global_init;
+  decltype(&::curl_version_info) version_info;
+  find_function(library, "curl_global_init", global_init);
+  find_function(library, "curl_version_info", version_info);
+  if (const curl_version_info_data* found = version_info(CURLVERSION_NOW); found->version_num < kOldestCurl)
+    fail("{}: must be version 7.85 or later (is {})", kCurlFile, found->version);
+  if (global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK) fail("{}: cannot be initialized", kCurlFile);
+  CurlLibrary functions;
+  find_function(library, "curl_easy_init", functions.easy_init);
+  find_function(library, "curl_easy_cleanup", functions.easy_cleanup);
+  find_function(library, "curl_easy_reset", functions.easy_reset);
+  find_function(library, "curl_easy_setopt", functions.easy_setopt);
+  find_function(library, "curl_easy_perform", functions.easy_perform);
+  find_function(library, "curl_easy_getinfo", functions.easy_getinfo);
+  find_function(library, "curl_easy_strerror", functions.easy_strerror);
+  find_function(library, "curl_slist_append", functions.slist_append);
+  find_function(library, "curl_slist_free_all", functions.slist_free_all);
+  find_function(library, "curl_url", functions.url);
+  find_function(library, "curl_url_set", functions.url_set);
+  find_function(library, "curl_url_get", functions.url_get);
+  find_function(library, "curl_url_cleanup", functions.url_cleanup);
+  find_function(library, "curl_free", functions.free);
+  return functions;
+}
+
+// Throws Error if the library is not installed or too old. Thread-safe.
+const CurlLibrary& curl() {
+  static const CurlLibrary library = load_curl();
+  return library;
+}
 
 constexpr size_t kMaxHeaders = 256 << 10;  // bytes
 constexpr size_t kMaxDropped = 1 << 20;    // bytes of an error's body, after which the transfer ends

@@ -4,7 +4,6 @@
 
 #include <filesystem>
 
-#include "convert/hub/blob.h"
 #include "tests/support/errors.h"
 #include "tests/support/temp_dir.h"
 

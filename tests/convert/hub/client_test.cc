@@ -1,4 +1,4 @@
-#include "convert/hub/retry.h"
+#include "convert/hub/client.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "convert/hub/name.h"
+#include "convert/hub/repository.h"
 
 #include <gtest/gtest.h>
 

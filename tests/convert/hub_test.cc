@@ -1,4 +1,4 @@
-#include "convert/hub_files.h"
+#include "convert/hub.h"
 
 #include <gtest/gtest.h>
 
