@@ -1,10 +1,11 @@
 // A normalizer's table: a walk as darts-clone and SentencePiece make it, over a table that was accepted, stays inside.
+#include "text/pieces/charsmap.h"
+
 #include <cstdint>
 #include <cstring>
 #include <string>
 
 #include "fuzz/reader.h"
-#include "text/pieces/charsmap_check.h"
 
 namespace {
 

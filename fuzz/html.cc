@@ -11,7 +11,6 @@
 #include "documents/text_lines.h"
 #include "fuzz/reader.h"
 #include "text/unicode.h"
-#include "text/words.h"
 
 namespace {
 

@@ -5,7 +5,6 @@
 #include "text/line_file.h"
 #include "text/parallel_corpus.h"
 #include "text/unicode.h"
-#include "text/words.h"
 
 namespace {
 

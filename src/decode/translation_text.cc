@@ -7,7 +7,6 @@
 #include "core/json.h"
 #include "decode/search/search.h"
 #include "io/runs/language_tags.h"
-#include "text/mark_hint.h"
 #include "text/split_long.h"
 #include "text/unicode.h"
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "text/words.h"
+#include "text/unicode.h"
 
 namespace qkv {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "text/words.h"
+#include "text/unicode.h"
 
 namespace qkv {
 

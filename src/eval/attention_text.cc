@@ -9,7 +9,7 @@
 #include "core/fail.h"
 #include "core/to_size.h"
 #include "eval/attention_words.h"
-#include "text/glyphs.h"
+#include "text/visible.h"
 
 namespace qkv {
 

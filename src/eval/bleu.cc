@@ -8,7 +8,6 @@
 #include "eval/tokenizer_13a.h"
 #include "qkv/score.h"
 #include "text/unicode.h"
-#include "text/words.h"
 
 namespace qkv {
 namespace {

@@ -4,7 +4,6 @@
 #include "eval/ngrams.h"
 #include "qkv/score.h"
 #include "text/unicode.h"
-#include "text/words.h"
 
 namespace qkv {
 namespace {

@@ -3,7 +3,7 @@
 // ASCII, so bytes can be treated as characters.
 #include "eval/tokenizer_13a.h"
 
-#include "text/words.h"
+#include "text/unicode.h"
 
 namespace qkv {
 namespace {

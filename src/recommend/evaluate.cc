@@ -17,7 +17,7 @@
 #include "io/atomic_file.h"
 #include "io/runs/run.h"
 #include "recommend/model_ranker.h"
-#include "text/csv_field.h"
+#include "text/lines.h"
 
 namespace qkv {
 namespace {

@@ -1,7 +1,9 @@
-// Lines of UTF-8 text from a file or a stream.
 #include "text/lines.h"
 
+#include <unicode/utf8.h>
+
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
 #include <fstream>
 #include <iostream>
@@ -9,12 +11,18 @@
 
 #include "core/fail.h"
 #include "core/system/file_descriptor.h"
+#include "core/to_size.h"
 #include "text/unicode.h"
 
 namespace qkv {
 namespace {
 
 constexpr size_t kMaxOptionBytes = size_t{1} << 32;
+
+// Returns whether Python's str.splitlines() ends a line here, or C's strings end.
+bool ends_line(UChar32 c) {
+  return (c >= '\n' && c <= '\r') || (c >= 0x1C && c <= 0x1E) || c == 0x85 || c == 0x2028 || c == 0x2029 || c == 0;
+}
 
 }  // namespace
 
@@ -43,6 +51,23 @@ std::vector<std::string> read_lines(const std::string& path) {
 std::vector<std::string> read_option_lines(const std::string& path) {
   std::istringstream text(read_file(path, kMaxOptionBytes, Accepts::unnamed_pipe));
   return read_lines(text, path);
+}
+
+std::string one_line(std::string_view text) {
+  std::string line;
+  line.reserve(text.size());
+  const auto length = std::ssize(text);
+  for (int64_t i = 0; i < length;) {
+    const int64_t begin = i;
+    UChar32 c;
+    U8_NEXT(text.data(), i, length, c);
+    if (!ends_line(c)) {
+      line.append(text, to_size(begin), to_size(i - begin));
+    } else if (c != '\n' || begin == 0 || text[to_size(begin - 1)] != '\r') {
+      line += ' ';
+    }
+  }
+  return line;
 }
 
 }  // namespace qkv

@@ -1,4 +1,4 @@
-// Lines of UTF-8 text from a file or a stream.
+// Lines of UTF-8 text from a file or a stream, and fields of CSV for writing.
 #pragma once
 
 #include <istream>
@@ -14,5 +14,13 @@ std::vector<std::string> read_lines(std::istream& in, const std::string& name);
 
 // Returns the lines of an option's file, which read_file opens (Accepts::unnamed_pipe). Throws as read_lines(path).
 std::vector<std::string> read_option_lines(const std::string& path);
+
+// Returns a name as a field of CSV: in quotes if a reader of CSV would take it for something else without them.
+inline std::string csv_field(const std::string& name) {
+  if (name.find_first_of(",;\t\"\r\n") == std::string::npos) return name;
+  std::string quoted = "\"";
+  for (const char c : name) quoted += c == '"' ? std::string(2, c) : std::string(1, c);
+  return quoted + "\"";
+}
 
 }  // namespace qkv

@@ -1,5 +1,6 @@
 #include "text/unicode.h"
 
+#include <fmt/format.h>
 #include <unicode/bytestream.h>
 #include <unicode/casemap.h>
 #include <unicode/normalizer2.h>
@@ -9,15 +10,12 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdint>
 #include <cstring>
 #include <numeric>
 #include <utility>
-#include <vector>
 
 #include "core/fail.h"
 #include "core/to_size.h"
-#include "text/mark_hint.h"
 
 namespace qkv {
 namespace {
@@ -116,6 +114,11 @@ std::string normalize(const icu::Normalizer2* (*form)(UErrorCode&), std::string_
   return normal;
 }
 
+bool is_space(UChar32 c) {
+  return (c >= 0x09 && c <= 0x0D) || (c >= 0x1C && c <= 0x20) || c == 0x85 || c == 0xA0 || c == 0x1680 ||
+         (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 || c == 0x202F || c == 0x205F || c == 0x3000;
+}
+
 }  // namespace
 
 size_t find_invalid_utf8(std::string_view text) {
@@ -185,6 +188,43 @@ std::string strip_accents(std::string_view text) {
     if (!(U_GET_GC_MASK(c) & U_GC_M_MASK)) result.append(parts, to_size(begin), to_size(i - begin));
   }
   return result;
+}
+
+std::string mark_hint(std::string_view beginning) {
+  using namespace std::string_view_literals;
+  for (const auto& [mark, hint] :
+       {std::pair{"\x1F\x8B"sv, "the file is compressed, \"zcat FILE\" prints its text"sv},
+        {"\x28\xB5\x2F\xFD"sv, "the file is compressed, \"zstdcat FILE\" prints its text"},
+        {"\xFD\x37zXZ"sv, "the file is compressed, \"xzcat FILE\" prints its text"},
+        {"BZh"sv, "the file is compressed, \"bzcat FILE\" prints its text"},
+        {"PK\3\4"sv, "the file is a zip archive, \"unzip -p FILE\" prints its text"},
+        {"7z\xBC\xAF"sv, "the file is a 7z archive, expected text"},
+        {"PAR1"sv,
+         "the file is Parquet, \"import pandas; pandas.read_parquet('FILE').to_csv('log.csv', "
+         "index=False)\" in Python makes it text"},
+        {"ARROW1"sv,
+         "the file is Arrow, \"import pandas; pandas.read_feather('FILE').to_csv('log.csv', "
+         "index=False)\" in Python makes it text"},
+        {"\xFF\xFE"sv, "the file is UTF-16, \"iconv -f utf-16 -t utf-8 FILE\" makes it so"},
+        {"\xFE\xFF"sv, "the file is UTF-16, \"iconv -f utf-16 -t utf-8 FILE\" makes it so"}})
+    if (beginning.starts_with(mark)) return fmt::format(" ({})", hint);
+  return "";
+}
+
+std::vector<std::string_view> split_words(std::string_view text) {
+  std::vector<std::string_view> words;
+  const int64_t length = static_cast<int64_t>(text.size());
+  int64_t word = 0;
+  for (int64_t i = 0; i < length;) {
+    const int64_t begin = i;
+    UChar32 c;
+    U8_NEXT(text.data(), i, length, c);
+    if (!is_space(c)) continue;
+    if (word < begin) words.push_back(text.substr(word, begin - word));
+    word = i;
+  }
+  if (word < length) words.push_back(text.substr(word));
+  return words;
 }
 
 }  // namespace qkv

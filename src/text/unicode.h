@@ -1,10 +1,11 @@
-// UTF-8 text: validity, lower case, normal forms.
+// UTF-8 text: validity, lower case, normal forms, and the words between white space.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace qkv {
 
@@ -37,5 +38,13 @@ bool is_word_character(int32_t code);
 
 // Returns the text in normal form KD without combining marks, as ALBERT's tokenizer reads it. text is valid UTF-8.
 std::string strip_accents(std::string_view text);
+
+// Returns " (the file is UTF-16, …)" for the beginning of a file in UTF-16, a compressed file or an archive, with the
+// command that makes text of it; otherwise "".
+std::string mark_hint(std::string_view beginning);
+
+// The non-empty runs between white space, views into text. White space is what Python's str.isspace() accepts: the
+// characters of Unicode's bidirectional classes WS, B and S and of category Zs, the no-break spaces among them.
+std::vector<std::string_view> split_words(std::string_view text);
 
 }  // namespace qkv

@@ -1,8 +1,10 @@
-// Tokens as they are shown: on one line, with their spaces and line breaks to be seen.
+// Text as it is displayed: tokens on one line, with their spaces and line breaks to be seen, and the characters of a
+// terminal with their widths.
 #pragma once
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace qkv {
 
@@ -12,5 +14,20 @@ std::string visible(std::string_view text);
 
 // visible, but spaces stay as they are: a path as messages of one line show it.
 std::string in_one_line(std::string_view text);
+
+// One displayed character with its combining marks, one or two columns wide.
+struct Glyph {
+  std::string bytes;
+  size_t width;
+};
+
+// Splits text into glyphs. Drops invisible format characters, which could reverse the line. Replaces control characters
+// and invalid UTF-8, which could control the terminal, by U+FFFD.
+std::vector<Glyph> glyphs(const std::string& text);
+
+size_t width(const std::vector<Glyph>& text);  // in columns
+
+// Cuts text to a width, with "…" in place of what is cut off.
+void shorten(std::vector<Glyph>& text, size_t limit);
 
 }  // namespace qkv

@@ -10,7 +10,6 @@
 #include "core/to_size.h"
 #include "io/atomic_file.h"
 #include "io/runs/run.h"
-#include "text/mark_hint.h"
 #include "text/unicode.h"
 #include "train/initial_run.h"
 #include "train/loop/session.h"

@@ -1,9 +1,9 @@
 // Words as ''.split() of Python gives them.
-#include "text/words.h"
-
 #include <gtest/gtest.h>
 
 #include <string>
+
+#include "text/unicode.h"
 
 namespace qkv {
 namespace {

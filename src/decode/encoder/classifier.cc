@@ -15,7 +15,6 @@
 #include "decode/search/batched.h"
 #include "io/runs/run.h"
 #include "io/weights/tensor_view.h"
-#include "text/mark_hint.h"
 #include "text/unicode.h"
 
 namespace qkv {

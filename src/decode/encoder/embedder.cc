@@ -12,7 +12,6 @@
 #include "decode/encoder/pooling.h"
 #include "decode/encoder/text_encoder.h"
 #include "io/weights/tensor_view.h"
-#include "text/mark_hint.h"
 #include "text/unicode.h"
 
 namespace qkv {

@@ -4,7 +4,7 @@
 #include <numeric>
 
 #include "core/to_size.h"
-#include "text/words.h"
+#include "text/unicode.h"
 
 namespace qkv {
 namespace {

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "qkv/explain.h"
-#include "text/glyphs.h"
+#include "text/visible.h"
 
 namespace qkv {
 namespace {

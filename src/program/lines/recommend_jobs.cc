@@ -11,7 +11,7 @@
 #include "qkv/line_jobs.h"
 #include "qkv/recommend_lines.h"
 #include "qkv/result_json.h"
-#include "text/csv_field.h"
+#include "text/lines.h"
 
 namespace qkv {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "core/fail.h"
 #include "core/json.h"
-#include "text/pieces/charsmap_check.h"
+#include "text/pieces/charsmap.h"
 #include "text/unicode.h"
 
 namespace qkv {

@@ -6,14 +6,14 @@
 #include <cstdint>
 
 #include "core/to_size.h"
-#include "text/pieces/charsmap_check.h"
+#include "text/pieces/charsmap.h"
 
 namespace qkv {
 namespace {
 
 constexpr size_t kCharacters = 0x110000;
 // Characters that stay at either end of a run. A rule of the normalizer or a user-defined piece that begins before the
-// run may include some of them: a rule has at most 256 bytes (charsmap_check.cc).
+// run may include some of them: a rule has at most 256 bytes (charsmap.cc).
 constexpr size_t kKept = UnknownRuns::kShortText / 2;
 constexpr std::string_view kMiddle = "\U0010FFFD";
 constexpr unsigned char kMiddleByte = 0xF4;  // its first byte, which only characters from U+100000 on have

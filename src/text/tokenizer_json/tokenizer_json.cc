@@ -2,19 +2,181 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
+#include <vector>
 
 #include "core/fail.h"
 #include "core/json.h"
+#include "core/to_size.h"
 #include "text/pieces/byte_pairs.h"
+#include "text/pieces/vocabulary.h"
+#include "text/tokenizer_json/added_tokens.h"
 #include "text/tokenizer_json/json_object.h"
-#include "text/tokenizer_json/model_lists.h"
-#include "text/tokenizer_json/post_processor_json.h"
+#include "text/tokenizer_json/pipeline.h"
 
 namespace qkv {
 namespace {
 
+// The vocabulary and the merges of a tokenizer.json, which are read item by item: they may be long.
+
+// model.vocab, an object of pieces and ids or an array of pieces and scores, and model.merges, an array of "a b" or
+// ["a", "b"].
+class ModelLists {
+ public:
+  // Errors are reported by check: it may be the list of another model.
+  void take(const JsonItem& item);
+  // Gives ids that no piece has to the added tokens with these ids.
+  void fill(const std::vector<AddedToken>& added);
+  // Throws Error, beginning with `where`, for lists that are broken, and for an id that no piece has.
+  void check(const std::string& where) const;
+
+  std::vector<std::string> take_pieces() { return std::move(pieces_); }  // by id
+  std::vector<double> take_scores() { return std::move(scores_); }       // of an array
+  std::string take_merges() { return std::move(merges_); }               // see add_pair in pipeline.h
+
+ private:
+  void add_piece(const JsonItem& item);
+  void add_scored_piece(const JsonItem& item);
+  void add_part_of_merge(const JsonItem& item);
+
+  std::vector<std::string> pieces_;
+  std::vector<double> scores_;
+  std::string merges_, left_, wrong_;
+  int64_t count_ = 0;  // merges
+  bool half_ = false;  // the first piece of a pair is there
+};
+
+void ModelLists::take(const JsonItem& item) {
+  if (!wrong_.empty()) return;
+  if (item.list == "merges")
+    add_part_of_merge(item);
+  else if (item.depth == 2)
+    add_scored_piece(item);
+  else
+    add_piece(item);
+}
+
+void ModelLists::fill(const std::vector<AddedToken>& added) {
+  for (const AddedToken& token : added)
+    if (token.id < std::ssize(pieces_) && pieces_[to_size(token.id)].empty()) pieces_[to_size(token.id)] = token.text;
+}
+
+void ModelLists::check(const std::string& where) const {
+  if (!wrong_.empty()) fail("{}: {}", where, wrong_);
+  if (half_) fail("{}: model.merges: a merge of one piece, expected two", where);
+  const auto gap = std::ranges::find(pieces_, "");
+  if (gap != pieces_.end()) fail("{}: model.vocab: no piece has id {}", where, gap - pieces_.begin());
+}
+
+void ModelLists::add_piece(const JsonItem& item) {
+  if (item.depth > 1 || item.name.empty() || item.kind != JsonItem::Kind::number || item.number >= kMaxPieces) {
+    wrong_ = fmt::format("model.vocab: {} has no id from 0 to {}", excerpt(item.name), kMaxPieces - 1);
+    return;
+  }
+  if (item.number >= pieces_.size()) pieces_.resize(item.number + 1);
+  if (!pieces_[item.number].empty())
+    wrong_ = fmt::format("model.vocab: {} and {} have the id {}", excerpt(pieces_[item.number]), excerpt(item.name),
+                         item.number);
+  pieces_[item.number] = item.name;
+}
+
+// ["a", -1.5]: the next piece and its score.
+void ModelLists::add_scored_piece(const JsonItem& item) {
+  if (item.place == 0 && item.kind == JsonItem::Kind::string && pieces_.size() == scores_.size())
+    pieces_.emplace_back(item.text);
+  else if (item.place == 1 && item.kind != JsonItem::Kind::string && item.kind != JsonItem::Kind::other &&
+           pieces_.size() == scores_.size() + 1)
+    scores_.push_back(item.real);
+  else
+    wrong_ = fmt::format("model.vocab: entry {} must be a piece and its score", scores_.size());
+  if (pieces_.size() > kMaxPieces) wrong_ = fmt::format("model.vocab: more than {} pieces", kMaxPieces);
+}
+
+// "a b", or ["a", "b"].
+void ModelLists::add_part_of_merge(const JsonItem& item) {
+  const bool whole = item.depth == 1 && !half_;
+  const bool part = item.depth == 2 && item.place == (half_ ? 1 : 0);
+  if (item.kind != JsonItem::Kind::string || !item.name.empty() || !(whole || part)) {
+    wrong_ = fmt::format("model.merges: {} is not a part of a pair of pieces", excerpt(item.text));
+    return;
+  }
+  if (part) {
+    if (half_) add_pair(left_, item.text, merges_);
+    left_ = item.text;
+    count_ += half_;
+    half_ = !half_;
+    return;
+  }
+  if (item.text.starts_with("#version")) return;
+  const size_t space = item.text.find(' ');
+  count_++;
+  if (space == item.text.npos || item.text.find(' ', space + 1) != item.text.npos)
+    wrong_ = fmt::format("merge {} is {}, expected two pieces with a space between", count_, excerpt(item.text));
+  else
+    add_pair(item.text.substr(0, space), item.text.substr(space + 1), merges_);
+}
+
+// The post-processor of a tokenizer.json: the tokens around a text.
+
 using nlohmann::json;
+
+// A token of the post-processor: one at most on each side of the text.
+void put_around(const json& id, const std::string& where, bool behind, TokenizerSpec& spec) {
+  if (!id.is_number_unsigned() || id.get<uint64_t>() > INT32_MAX)
+    fail("{} is {}, expected an id", where, JsonObject::describe(id));
+  std::optional<int32_t>& side = behind ? spec.after : spec.before;
+  if (side) fail("{}: two tokens {} a text, expected one at most", where, behind ? "behind" : "before");
+  side = id.get<int32_t>();
+}
+
+// {"single": [{"SpecialToken": {"id": "<s>"}}, {"Sequence": {"id": "A"}}], "special_tokens": {"<s>": {"ids": [0]}}}
+void read_template(const json& value, const std::string& where, TokenizerSpec& spec) {
+  const JsonObject object(value, where, {"type", "single", "pair", "special_tokens"});
+  const json* tokens = object.find("special_tokens");
+  bool behind = false;
+  for (const json& part : object.array("single")) {
+    const JsonObject either(part, object.at("single"), {"SpecialToken", "Sequence"});
+    if (either.find("Sequence")) {
+      if (behind) fail("{}: two times the text", either.where());
+      behind = true;
+      continue;
+    }
+    if (!either.find("SpecialToken")) either.wrong("SpecialToken", "an object");
+    const std::string name =
+        JsonObject(*either.find("SpecialToken"), either.at("SpecialToken"), {"id", "type_id"}).text("id");
+    const auto token = tokens && tokens->is_object() ? tokens->find(name) : json::const_iterator();
+    if (!tokens || !tokens->is_object() || token == tokens->end())
+      fail("{}: {} is not there", object.at("special_tokens"), excerpt(name));
+    for (const json& id : JsonObject(*token, object.at("special_tokens"), {"id", "ids", "tokens"}).array("ids"))
+      put_around(id, object.at("special_tokens"), behind, spec);
+  }
+  if (!behind) fail("{}: without the text", object.at("single"));
+}
+
+// Sets spec.before and spec.after: TemplateProcessing, RobertaProcessing, BertProcessing, ByteLevel, a Sequence of
+// them, or null. Throws Error, beginning with `where`, for others, and for more than one token on a side.
+void read_post_processor(const json* value, const std::string& where, TokenizerSpec& spec) {
+  for (const auto& [step, place] : steps_of(value, where, "processors")) {
+    const std::string type = type_of(step);
+    if (type == "ByteLevel") continue;  // changes where tokens are said to begin, not which they are
+    if (type == "TemplateProcessing") {
+      read_template(*step, place, spec);
+    } else if (type == "RobertaProcessing" || type == "BertProcessing") {
+      const JsonObject object(*step, place, {"type", "sep", "cls", "trim_offsets", "add_prefix_space"});
+      for (const char* name : {"cls", "sep"}) {
+        const json& pair = object.array(name);  // the token and its id
+        if (pair.size() != 2) object.wrong(name, "a token and its id");
+        put_around(pair[1], object.at(name), name == std::string_view("sep"), spec);
+      }
+    } else {
+      fail("{}: type is {}, expected TemplateProcessing, RobertaProcessing, BertProcessing or ByteLevel", place,
+           excerpt(type));
+    }
+  }
+}
+
 using Steps = std::vector<std::pair<const json*, std::string>>;
 
 constexpr int64_t kMaxCharacters = 10'000;  // of a word: time may grow with the square of it
