@@ -11,7 +11,6 @@
 #include "core/fail.h"
 #include "core/json.h"
 #include "core/to_size.h"
-#include "data/example_ids.h"
 #include "data/log/table.h"
 
 namespace qkv {

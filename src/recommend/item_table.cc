@@ -8,7 +8,6 @@
 #include "core/fail.h"
 #include "core/json.h"
 #include "core/to_size.h"
-#include "data/example_ids.h"
 #include "data/log/table.h"
 #include "text/unicode.h"
 

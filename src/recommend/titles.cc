@@ -4,7 +4,6 @@
 #include <span>
 
 #include "core/fail.h"
-#include "data/example_ids.h"
 #include "data/log/table.h"
 #include "recommend/plain_title.h"
 

@@ -6,7 +6,6 @@
 #include "core/fail.h"
 #include "core/sorted_unique.h"
 #include "core/to_size.h"
-#include "data/example_ids.h"
 #include "data/log/name_table.h"
 #include "data/log/table.h"
 #include "text/unicode.h"
