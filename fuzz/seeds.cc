@@ -9,7 +9,6 @@
 #include "io/runs/run_config.h"
 #include "io/runs/saved_interactions.h"
 #include "io/runs/translation_config.h"
-#include "io/weights/int8_weights.h"
 #include "io/weights/quantized_weights.h"
 #include "io/weights/weights.h"
 #include "qkv/config.h"

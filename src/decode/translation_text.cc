@@ -6,7 +6,7 @@
 #include "core/fail.h"
 #include "core/json.h"
 #include "decode/search/search.h"
-#include "io/runs/language_tags.h"
+#include "io/runs/translation_config.h"
 #include "text/split_long.h"
 #include "text/unicode.h"
 

@@ -8,8 +8,8 @@
 
 #include "decode/generation/readable.h"
 #include "decode/pipeline.h"
+#include "io/runs/run_kinds.h"
 #include "io/runs/translation_config.h"
-#include "io/runs/translator_run.h"
 
 namespace qkv {
 

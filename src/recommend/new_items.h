@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "io/runs/recommender_run.h"
+#include "io/runs/run_kinds.h"
 
 namespace qkv {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/arena_pool.h"
-#include "io/runs/recommender_run.h"
+#include "io/runs/run_kinds.h"
 #include "qkv/recommender.h"
 #include "recommend/best_items.h"
 #include "recommend/catalogue.h"

@@ -1,7 +1,5 @@
 // 4-bit weights in a file: they survive in any order of tensors, layers that are computed together have them together,
 // and errors name the tensor.
-#include "io/weights/int4_weights.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>

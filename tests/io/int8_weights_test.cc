@@ -1,6 +1,4 @@
 // 8-bit weights in a file: quantized weights survive in any order of tensors, and errors name the tensor.
-#include "io/weights/int8_weights.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,11 +1,10 @@
 // The run of a language model with a tokenizer.json: what is written is read again, and it continues text.
-#include "io/runs/language_run.h"
-
 #include <gtest/gtest.h>
 
 #include <filesystem>
 
 #include "io/runs/run.h"
+#include "io/runs/run_kinds.h"
 #include "qkv/generator.h"
 #include "tests/support/byte_pieces.h"
 #include "tests/support/errors.h"

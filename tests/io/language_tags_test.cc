@@ -1,8 +1,7 @@
 // A model whose texts name the language of their translation by a tag refuses the parameter and names the tag.
-#include "io/runs/language_tags.h"
-
 #include <gtest/gtest.h>
 
+#include "io/runs/translation_config.h"
 #include "tests/support/errors.h"
 #include "tests/support/sentences.h"
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "io/runs/language_run.h"
+#include "io/runs/run_kinds.h"
 #include "io/runs/translation_config.h"
 
 namespace qkv {

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "io/runs/encoder_run.h"
+#include "io/runs/run_kinds.h"
 #include "qkv/classifier.h"
 
 namespace qkv {

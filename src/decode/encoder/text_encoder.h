@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "io/runs/encoder_run.h"
+#include "io/runs/run_kinds.h"
 #include "model/transformer.h"
 #include "qkv/embedder.h"
 

@@ -16,7 +16,7 @@
 #include "decode/generation/text_cache.h"
 #include "decode/search/client_turns.h"
 #include "decode/search/hypothesis.h"
-#include "io/runs/language_run.h"
+#include "io/runs/run_kinds.h"
 #include "qkv/generator.h"
 
 namespace qkv {

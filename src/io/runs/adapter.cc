@@ -12,9 +12,11 @@
 #include "core/to_size.h"
 #include "io/atomic_file.h"
 #include "io/mapped_file.h"
+#include "io/runs/run.h"
 #include "io/weights/quantized_weights.h"
 #include "io/weights/safetensors.h"
 #include "io/weights/weights.h"
+#include "qkv/merge.h"
 
 namespace qkv {
 namespace {
@@ -240,6 +242,23 @@ std::unique_ptr<Transformer<float>> load_run_model(const RunDirectory& run, cons
     fail("{}: must have {} tensors, two for each module of base.json (has {})", run.adapter_weights(),
          2 * adapter.modules.size(), file.names().size());
   return model;
+}
+
+MergeReport merge_run(const std::string& run, const std::string& out) {
+  const RunDirectory from(run), to(out);
+  if (std::filesystem::exists(std::filesystem::symlink_status(to.root()))) fail("{}: already exists", to.root());
+  read_config(from);
+  if (!has_adapter(from)) fail("{}: is not an adapter of another run (it has no base.json)", from.root());
+  const Adapter adapter = read_adapter(from);
+  const auto loaded = load_one_of<TranslatorRun, LanguageRun>(run);
+  return std::visit(
+      [&](const auto& parts) -> MergeReport {
+        const ParameterList<float>& weights = parts.model->parameters();
+        create_run(to, parts,
+                   [&](const RunDirectory& partial) { save_weights(partial.model(), weights, weights.values()); });
+        return {adapter.base, std::ssize(adapter.modules), weights.size()};
+      },
+      loaded);
 }
 
 }  // namespace qkv

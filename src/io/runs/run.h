@@ -9,12 +9,8 @@
 
 #include "io/consistent_read.h"
 #include "io/runs/adapter.h"
-#include "io/runs/classifier_run.h"
-#include "io/runs/encoder_run.h"
-#include "io/runs/language_run.h"
-#include "io/runs/recommender_run.h"
 #include "io/runs/run_config.h"
-#include "io/runs/translator_run.h"
+#include "io/runs/run_kinds.h"
 #include "io/weights/weights.h"
 
 namespace qkv {

@@ -1,5 +1,7 @@
 #include "io/runs/translation_config.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "core/fail.h"
@@ -60,6 +62,10 @@ const TranslationTokens::Language* find_language(const TranslationTokens& tokens
   for (const TranslationTokens::Language& language : tokens.languages) codes.push_back(language.code);
   fail("{} must be one of {} (is {})", parameter, fmt::join(codes, ", "), name.empty() ? "missing" : excerpt(name));
 }
+
+constexpr size_t kMostNamed = 8;
+
+bool is_tag(const std::string& piece) { return piece.size() > 4 && piece.starts_with(">>") && piece.ends_with("<<"); }
 
 }  // namespace
 
@@ -122,6 +128,27 @@ SentenceEdges edges_of(const TranslationTokens& tokens, const std::string& sourc
   if (to && place == TargetLanguage::first) edges.start.push_back(to->target);
   if (from) (tokens.source_language == SourceLanguage::before ? edges.before : edges.after).push_back(from->source);
   return edges;
+}
+
+void refuse_tagged_language(const Tokenizer& source, const std::string& language) {
+  if (language.empty()) return;
+  const std::string own = is_tag(language) ? language : fmt::format(">>{}<<", language);
+  std::vector<std::string> tags;
+  bool has_own = false;
+  for (int32_t id = 0; id < source.size(); id++) {
+    const std::string piece = source.piece(id);
+    if (!is_tag(piece)) continue;
+    has_own |= piece == own;
+    if (tags.size() < kMostNamed) tags.push_back(piece);
+  }
+  if (has_own)
+    fail("target_language must be empty (is {}): this model reads a tag of the text; begin each text with {}",
+         excerpt(language), own);
+  if (!tags.empty())
+    fail(
+        "target_language must be empty (is {}): this model reads a tag of the text; begin each text with one of its "
+        "tags, such as {}",
+        excerpt(language), fmt::join(tags, ", "));
 }
 
 }  // namespace qkv

@@ -1,4 +1,5 @@
-// translation.json: how a translator reads and writes text. Tokens are spelled as in the vocabulary.
+// translation.json: how a translator reads and writes text. Tokens are spelled as in the vocabulary. Tags of languages
+// may stand in the text itself, such as >>de<< of MarianMT models, in place of a parameter.
 #pragma once
 
 #include <array>
@@ -108,5 +109,9 @@ std::vector<int32_t> ids_without_text(const TranslationConfig& config, const Tok
 
 // Returns the configuration of a model trained here: SentencePiece's start, end and unknown tokens.
 TranslationConfig trained_translation(const TokenizerPair& tokenizers, bool lowercase);
+
+// Throws Error, naming tags, if `language` is given and the vocabulary of the source has pieces such as >>de<<, by
+// which a text states the language of its translation.
+void refuse_tagged_language(const Tokenizer& source, const std::string& language);
 
 }  // namespace qkv

@@ -6,7 +6,6 @@
 
 #include "core/fail.h"
 #include "core/to_size.h"
-#include "io/weights/int8_weights.h"
 #include "io/weights/quantized_weights.h"
 #include "io/weights/safetensors.h"
 

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "data/text_batches.h"
-#include "io/runs/language_run.h"
+#include "io/runs/run_kinds.h"
 #include "model/replicas.h"
 #include "qkv/language.h"
 #include "text/text_codec.h"
