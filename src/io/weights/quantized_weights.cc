@@ -17,6 +17,23 @@
 namespace qkv {
 namespace {
 
+// Blocks of 4-bit weights come first, which keeps those of one layer adjacent, then 8-bit weights, then floats.
+struct Tensors {
+  std::vector<NamedTensor> int4, int8, floats;
+
+  void add(const Parameter<float>& p) {
+    const size_t size = to_size(p.size());
+    if (const Int4Matrix& W = p.int4; W.blocks) {
+      int4.push_back({p.name, {DType::u8, int4_shape(p), {W.blocks, to_size(W.bytes())}}});
+    } else if (p.int8.values.data) {
+      int8.push_back({p.name, {DType::i8, p.shape, std::as_bytes(std::span(p.int8.values.data, size))}});
+      floats.push_back({int8_scale(p.name), f32_tensor({p.shape[0]}, {p.int8.scale, to_size(p.shape[0])})});
+    } else {
+      floats.push_back({p.name, f32_tensor(p.shape, {p.value, size})});
+    }
+  }
+};
+
 // Tensors of a file that are used as one array.
 
 // Returns the first byte of all parts, one after the other: in the file if each begins where the previous one ends,
@@ -147,23 +164,6 @@ void use(ParameterList<float>& list, const std::vector<size_t>& chosen, const in
     sums += out;
   }
 }
-
-// Blocks of 4-bit weights come first, which keeps those of one layer adjacent, then 8-bit weights, then floats.
-struct Tensors {
-  std::vector<NamedTensor> int4, int8, floats;
-
-  void add(const Parameter<float>& p) {
-    const size_t size = to_size(p.size());
-    if (const Int4Matrix& W = p.int4; W.blocks) {
-      int4.push_back({p.name, {DType::u8, int4_shape(p), {W.blocks, to_size(W.bytes())}}});
-    } else if (p.int8.values.data) {
-      int8.push_back({p.name, {DType::i8, p.shape, std::as_bytes(std::span(p.int8.values.data, size))}});
-      floats.push_back({int8_scale(p.name), f32_tensor({p.shape[0]}, {p.int8.scale, to_size(p.shape[0])})});
-    } else {
-      floats.push_back({p.name, f32_tensor(p.shape, {p.value, size})});
-    }
-  }
-};
 
 }  // namespace
 
