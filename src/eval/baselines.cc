@@ -8,7 +8,7 @@
 #include "core/sorted_unique.h"
 #include "core/system/threads.h"
 #include "core/to_size.h"
-#include "eval/sparse_ranker.h"
+#include "eval/rankers.h"
 
 namespace qkv {
 namespace {

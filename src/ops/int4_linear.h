@@ -2,8 +2,8 @@
 #pragma once
 
 #include "core/arena.h"
-#include "core/int4_matrix.h"
 #include "core/matrix.h"
+#include "core/quantized_matrix.h"
 #include "ops/linear.h"
 
 namespace qkv {

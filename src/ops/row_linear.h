@@ -4,7 +4,7 @@
 #pragma once
 
 #include "core/arena.h"
-#include "core/int8_matrix.h"
+#include "core/quantized_matrix.h"
 #include "ops/linear.h"
 
 namespace qkv {

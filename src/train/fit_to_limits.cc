@@ -10,7 +10,7 @@
 
 #include "core/clock.h"
 #include "core/fields.h"
-#include "core/system/memory_limit.h"
+#include "core/system/limits.h"
 #include "train/loop/memory_check.h"
 #include "train/tasks/objective.h"
 

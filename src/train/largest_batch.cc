@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/fail.h"
-#include "core/system/memory_limit.h"
+#include "core/system/limits.h"
 #include "core/tree_sum.h"
 #include "train/loop/dry_run.h"
 #include "train/optimizer/optimizer_state.h"

@@ -1,5 +1,3 @@
-#include "core/system/memory_limit.h"
-
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -7,6 +5,7 @@
 #include <string>
 
 #include "core/arena.h"
+#include "core/system/limits.h"
 #include "tests/support/temp_dir.h"
 
 namespace qkv {

@@ -1,5 +1,3 @@
-#include "core/system/processors.h"
-
 #include <gtest/gtest.h>
 #include <sched.h>
 
@@ -7,6 +5,7 @@
 #include <string>
 #include <thread>
 
+#include "core/system/limits.h"
 #include "tests/support/temp_dir.h"
 
 namespace qkv {

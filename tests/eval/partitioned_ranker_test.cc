@@ -1,8 +1,7 @@
-#include "eval/partitioned_ranker.h"
-
 #include <gtest/gtest.h>
 
 #include "core/to_size.h"
+#include "eval/rankers.h"
 #include "tests/support/forked_ranks.h"
 #include "tests/support/logs.h"
 

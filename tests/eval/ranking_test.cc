@@ -13,7 +13,7 @@
 #include "core/system/threads.h"
 #include "core/to_size.h"
 #include "eval/baselines.h"
-#include "eval/sparse_ranker.h"
+#include "eval/rankers.h"
 #include "tests/support/errors.h"
 #include "tests/support/logs.h"
 #include "tests/support/temp_dir.h"

@@ -1,7 +1,7 @@
 // Diversity of a list by maximal marginal relevance.
-#include "recommend/diversify.h"
-
 #include <gtest/gtest.h>
+
+#include "recommend/item_vectors.h"
 
 namespace qkv {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "recommend/plain_title.h"
+#include "recommend/titles.h"
 #include "tests/support/errors.h"
 #include "tests/support/temp_dir.h"
 

@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <utility>
 
-#include "core/system/processors.h"
+#include "core/system/limits.h"
 #include "core/system/team.h"
 
 #if defined(__SSE2__)

@@ -1,8 +1,8 @@
 // Weights in 4 and 8 bits in a safetensors file. docs/run-directory.md describes the format.
 //
-// 4 bits: the matrix NAME is U8, [out / 16, in / 64, 576]: the blocks of core/int4_matrix.h. Only matrices of linear
-// layers have 4 bits, if out is a multiple of 16 and in of 64. Layers that are computed together, such as queries, keys
-// and values, have them together or not at all.
+// 4 bits: the matrix NAME is U8, [out / 16, in / 64, 576]: the blocks of core/quantized_matrix.h. Only matrices of
+// linear layers have 4 bits, if out is a multiple of 16 and in of 64. Layers that are computed together, such as
+// queries, keys and values, have them together or not at all.
 //
 // 8 bits: the matrix NAME is I8, [out, in]; NAME_scale is F32, [out]; row o of the weight is its integers times scale
 // o. Matrices whose number of columns is not a multiple of 4 or is above 65,536 stay F32, as do all vectors.

@@ -11,8 +11,7 @@
 #include <vector>
 
 #include "core/arena.h"
-#include "core/int4_matrix.h"
-#include "core/int8_matrix.h"
+#include "core/quantized_matrix.h"
 #include "model/layers/low_rank.h"
 
 namespace qkv {

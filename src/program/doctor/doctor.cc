@@ -10,10 +10,8 @@
 
 #include "convert/hub/settings.h"
 #include "core/fail.h"
-#include "core/system/control_group.h"
 #include "core/system/isa.h"
-#include "core/system/memory_limit.h"
-#include "core/system/processors.h"
+#include "core/system/limits.h"
 #include "program/doctor/libraries.h"
 #include "program/doctor/system_files.h"
 #include "qkv/threads.h"

@@ -2,7 +2,7 @@
 
 #include "core/arena.h"
 #include "core/fail.h"
-#include "core/system/memory_limit.h"
+#include "core/system/limits.h"
 
 namespace qkv {
 namespace {

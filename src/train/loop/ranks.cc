@@ -11,7 +11,7 @@
 #include "core/system/file_descriptor.h"
 #include "core/system/host_name.h"
 #include "core/system/isa.h"
-#include "core/system/processors.h"
+#include "core/system/limits.h"
 #include "core/to_size.h"
 #include "io/mapped_file.h"
 #include "qkv/threads.h"

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "core/system/memory_limit.h"
+#include "core/system/limits.h"
 #include "core/to_size.h"
 #include "io/atomic_file.h"
 #include "train/loop/memory_check.h"

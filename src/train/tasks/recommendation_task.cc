@@ -7,7 +7,7 @@
 #include "core/to_size.h"
 #include "data/log/log_shape.h"
 #include "eval/baselines.h"
-#include "eval/partitioned_ranker.h"
+#include "eval/rankers.h"
 #include "eval/transition_fit.h"
 #include "io/runs/run_config.h"
 #include "io/runs/run_kinds.h"

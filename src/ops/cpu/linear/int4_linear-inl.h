@@ -11,7 +11,7 @@
 
 #include <cstring>
 
-#include "core/int4_matrix.h"
+#include "core/quantized_matrix.h"
 #include "ops/cpu/linear/four_bytes-inl.h"
 #include "ops/cpu/linear/signed_bytes.h"
 #include "ops/cpu/simd/tile-inl.h"

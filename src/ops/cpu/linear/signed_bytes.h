@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/arena.h"
-#include "core/int4_matrix.h"
+#include "core/quantized_matrix.h"
 
 namespace qkv {
 

@@ -1,10 +1,19 @@
-// A view of a matrix of weights in 4 bits.
+// Views of matrices of weights in 8 and 4 bits.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
+#include "core/matrix.h"
+
 namespace qkv {
+
+// An int8 weight matrix: W(o, i) = scale[o] · values(o, i). Each row has its own scale.
+struct Int8Matrix {
+  Matrix<const int8_t> values;    // [out, in]
+  const float* scale = nullptr;   // [out]
+  const int32_t* sums = nullptr;  // [out]: Σ_i values(o, i)
+};
 
 // An int4 weight matrix: W(o, i) = scale(o, i / 32) · q(o, i), with integers q from −8 to 7. It consists of blocks of
 // 16 rows × 64 columns. A block holds float16 scales, [2 groups of columns, 16 rows], then for each group of 32 columns
