@@ -1,4 +1,4 @@
-// The tests that a pair of sentences has to pass.
+// The tests that a pair of sentences has to pass, among them the language of a sentence.
 #pragma once
 
 #include <array>
@@ -6,13 +6,32 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "program/corpus/hash_set.h"
 #include "program/corpus/pair_reader.h"
-#include "program/corpus/side_language.h"
 #include "qkv/corpus.h"
 
 namespace qkv {
+
+enum class Side { source, target, unknown };
+
+// Takes 1 MiB for any text. Sequences are counted by a hash of 16 bits, so that some share a count.
+class SideLanguage {
+ public:
+  SideLanguage();
+
+  void add(std::string_view source, std::string_view target);
+
+  // Returns the side whose language the text is in; unknown for a short text, or where the sides do not differ.
+  Side of(std::string_view text) const;
+
+ private:
+  double evidence(std::string_view text) const;
+
+  std::vector<uint32_t> counts_[2];
+  double total_[2] = {0, 0};
+};
 
 // The kinds of defects, in the order in which they are tested.
 enum class DefectKind { tab, encoding, empty, garbled, long_text, ratio, copy, swapped, language, duplicate, overlap };

@@ -1,24 +1,79 @@
-// Examines the machine.
+// Examines the machine, and reports on it as JSON.
 #include "qkv/doctor.h"
 
+#include <curl/curl.h>
+#include <dlfcn.h>
+#include <fmt/format.h>
+#include <hwy/highway.h>
+#include <openssl/crypto.h>
 #include <sys/utsname.h>
+#include <unicode/uversion.h>
+#include <yaml.h>
+#include <zip.h>
+#include <zlib.h>
+#include <zstd.h>
 
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <nlohmann/json.hpp>
+#include <oneapi/dnnl/dnnl.hpp>
+#include <string>
+#include <vector>
 
 #include "convert/hub/settings.h"
 #include "core/fail.h"
 #include "core/system/isa.h"
 #include "core/system/limits.h"
-#include "program/doctor/libraries.h"
 #include "program/doctor/system_files.h"
 #include "qkv/threads.h"
 #include "ranks/transport.h"
 
 namespace qkv {
 namespace {
+
+// The versions of the libraries that qkv runs with.
+
+std::string dotted(int major, int minor, int patch) { return fmt::format("{}.{}.{}", major, minor, patch); }
+
+std::string onednn() {
+  const dnnl_version_t* const v = dnnl_version();
+  return dotted(v->major, v->minor, v->patch);
+}
+
+std::string icu() {
+  UVersionInfo numbers;
+  char text[U_MAX_VERSION_STRING_LENGTH];
+  u_getVersion(numbers);
+  u_versionToString(numbers, text);
+  return text;
+}
+
+// The library is loaded without the symbols that downloads need, so that any version is reported.
+std::string libcurl() {
+  void* const library = ::dlopen("libcurl.so.4", RTLD_NOW | RTLD_LOCAL);  // never closed
+  if (!library) return "";
+  const auto info = reinterpret_cast<decltype(&::curl_version_info)>(::dlsym(library, "curl_version_info"));
+  return info ? info(CURLVERSION_NOW)->version : "";
+}
+
+// Returns the libraries of this process, with their versions at run time where they have a function for it. libcurl is
+// loaded for the question; its version is "" if it is not installed.
+std::vector<LibraryVersion> library_versions() {
+  return {
+      {"oneDNN", onednn()},
+      {"Highway", dotted(HWY_MAJOR, HWY_MINOR, HWY_PATCH)},
+      {"ICU", icu()},
+      {"OpenSSL", OpenSSL_version(OPENSSL_VERSION_STRING)},
+      {"libzip", zip_libzip_version()},
+      {"zlib", zlibVersion()},
+      {"Zstandard", ZSTD_versionString()},
+      {"libyaml", yaml_get_version_string()},
+      {"libcurl", libcurl()},
+      {"fmt", dotted(FMT_VERSION / 10000, FMT_VERSION / 100 % 100, FMT_VERSION % 100)},
+      {"nlohmann/json", dotted(NLOHMANN_JSON_VERSION_MAJOR, NLOHMANN_JSON_VERSION_MINOR, NLOHMANN_JSON_VERSION_PATCH)}};
+}
 
 namespace fs = std::filesystem;
 
@@ -97,6 +152,37 @@ void examine_memory(MachineReport& m) {
   m.huge_pages = chosen_word(text_of("/sys/kernel/mm/transparent_hugepage/enabled"));
 }
 
+using nlohmann::ordered_json;
+
+// Returns null for an unknown number.
+ordered_json known(int64_t value, int64_t unknown = 0) {
+  return value == unknown ? ordered_json() : ordered_json(value);
+}
+ordered_json known(const std::string& text) { return text.empty() ? ordered_json() : ordered_json(text); }
+
+ordered_json libraries(const MachineReport& m) {
+  ordered_json json = ordered_json::object();
+  for (const LibraryVersion& library : m.libraries) json[library.name] = known(library.version);
+  return json;
+}
+
+ordered_json disks(const MachineReport& m) {
+  ordered_json json = ordered_json::array();
+  for (const DiskSpace& disk : m.disks)
+    json.push_back({{"name", disk.name}, {"path", known(disk.path)}, {"free_bytes", known(disk.free_bytes, -1)}});
+  return json;
+}
+
+ordered_json plugins(const MachineReport& m) {
+  ordered_json json = ordered_json::array();
+  for (const PluginState& plugin : m.plugins)
+    json.push_back({{"name", plugin.name},
+                    {"path", plugin.path},
+                    {"installed", plugin.installed},
+                    {"error", known(plugin.error)}});
+  return json;
+}
+
 }  // namespace
 
 MachineReport examine_machine() {
@@ -109,6 +195,36 @@ MachineReport examine_machine() {
   m.disks = disks();
   m.plugins = {plugin("mpi"), plugin("local")};
   return m;
+}
+
+std::string to_json(const MachineReport& m) {
+  const ordered_json json = {{"version", m.version},
+                             {"system", known(m.system)},
+                             {"processor",
+                              {{"name", known(m.processor)},
+                               {"instruction_sets", m.instruction_sets},
+                               {"instruction_set", m.instruction_set},
+                               {"vnni", m.vnni},
+                               {"amx", m.amx},
+                               {"bfloat16_products", m.bfloat16_products}}},
+                             {"threads",
+                              {{"cores", known(m.cores)},
+                               {"processors", known(m.processors)},
+                               {"allowed", known(m.allowed)},
+                               {"quota", known(m.quota)},
+                               {"used", m.threads},
+                               {"OMP_NUM_THREADS", known(m.omp_num_threads)},
+                               {"QKV_ISA", known(m.forced_instruction_set)}}},
+                             {"memory",
+                              {{"total_bytes", known(m.memory)},
+                               {"available_bytes", known(m.available_memory)},
+                               {"limit_bytes", known(m.memory_limit)},
+                               {"huge_pages", known(m.huge_pages)}}},
+                             {"libraries", libraries(m)},
+                             {"disks", disks(m)},
+                             {"plugins", plugins(m)},
+                             {"advice", advice_for(m)}};
+  return json.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
 }
 
 }  // namespace qkv

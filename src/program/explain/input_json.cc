@@ -6,7 +6,7 @@
 #include "core/fail.h"
 #include "core/json.h"
 #include "program/explain/check.h"
-#include "program/explain/table_json.h"
+#include "program/explain/explain_json.h"
 
 namespace qkv {
 namespace {

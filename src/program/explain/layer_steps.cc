@@ -1,7 +1,10 @@
+// The forward pass of an encoder layer after its attention, and the backward pass, from the gradient of the layer's
+// output, N_2, to those of its weights and of the attention's output.
 #include "program/explain/layer_steps.h"
 
 #include <utility>
 
+#include "core/arena.h"
 #include "core/to_size.h"
 #include "ops/activation.h"
 #include "ops/layer_norm.h"
@@ -37,6 +40,45 @@ NormResults add_norm(StepList& steps, const ExplainInput& in, const NumberTable&
   return norm;
 }
 
+NumberTable column_sums(const NumberTable& table) {
+  NumberTable sums = zero_table(1, table.columns);
+  for (int64_t r = 0; r < table.rows; r++)
+    for (int64_t c = 0; c < table.columns; c++) sums.at(0, c) += table.at(r, c);
+  return sums;
+}
+
+// Adds the steps of the norm after residual sum `number`, and returns the gradient of that sum.
+NumberTable add_norm_gradients(StepList& steps, const ExplainInput& in, const NormResults& norm, const NumberTable& dN,
+                               const NumberTable& gamma, const std::string& number) {
+  NumberTable dR = zero_table(dN.rows, dN.columns), dgamma = zero_table(1, dN.columns), dbeta = dgamma;
+  Arena scratch(1 << 20);
+  layer_norm_backward<double>(matrix_of(dN), matrix_of(norm.R), gamma.values.data(), norm.mean.data(), norm.rstd.data(),
+                              matrix_of(dR), dgamma.values.data(), dbeta.values.data(), scratch);
+  const std::string normalized = "(R_" + number + " − μ) / σ";
+  steps.add({"dgamma_" + number, "dγ_" + number, "Σᵢ dN_" + number + " ∘ " + normalized, {}, {}, dgamma});
+  steps.add({"dbeta_" + number, "dβ_" + number, "Σᵢ dN_" + number, {}, {}, dbeta});
+  const std::string formula = "(G − mean(G) − Z mean(G ∘ Z)) / σ, G = γ_" + number + " ∘ dN_" + number +
+                              ", Z = " + normalized + ", means of each row";
+  return steps.add({"dR_" + number, "dR_" + number, formula, in.tokens, {}, dR});
+}
+
+// Adds the steps of the feed-forward network, and returns dN_1.
+NumberTable add_feed_forward_gradients(StepList& steps, const ExplainInput& in, const LayerResults& results,
+                                       const NumberTable& dR2) {
+  const ExplainedLayer& layer = in.layer;
+  steps.add({"dW_2", "dW_2", "φ(H)ᵀ dR_2", {}, {}, product(transposed(results.active), dR2)});
+  steps.add({"db_2", "db_2", "Σᵢ dR_2", {}, {}, column_sums(dR2)});
+  NumberTable dH =
+      steps.add({"dactivation", "dφ(H)", "dR_2 W_2ᵀ", in.tokens, {}, product_with_transposed(dR2, layer.W_2)});
+  activation_backward<double>(layer.activation, matrix_of(results.H), matrix_of(std::as_const(dH)), {}, matrix_of(dH),
+                              matrix_of(dH).whole());
+  steps.add({"dH", "dH", "φ′(H) ∘ dφ(H)", in.tokens, {}, dH});
+  steps.add({"dW_1", "dW_1", "N_1ᵀ dH", {}, {}, product(transposed(results.norm_1.N), dH)});
+  steps.add({"db_1", "db_1", "Σᵢ dH", {}, {}, column_sums(dH)});
+  const NumberTable through = product_with_transposed(dH, layer.W_1);
+  return steps.add({"dN_1", "dN_1", "dR_2 + dH W_1ᵀ", in.tokens, {}, sum(dR2, through)});
+}
+
 }  // namespace
 
 LayerResults explain_layer(const ExplainInput& in, const NumberTable& attention, Explanation& to) {
@@ -66,6 +108,17 @@ LayerResults explain_layer(const ExplainInput& in, const NumberTable& attention,
   results.norm_2 = add_norm(steps, in, R2, "2", layer.gamma_2, layer.beta_2);
   to.push_back({"Residual sum and norm: the output of the layer", steps.take()});
   return results;
+}
+
+NumberTable explain_layer_backward(const ExplainInput& in, const LayerResults& results, Explanation& to) {
+  StepList steps;
+  const NumberTable dR2 = add_norm_gradients(steps, in, results.norm_2, in.dO, in.layer.gamma_2, "2");
+  to.push_back({"Backward: second norm", steps.take()});
+  const NumberTable dN1 = add_feed_forward_gradients(steps, in, results, dR2);
+  to.push_back({"Backward: feed-forward network", steps.take()});
+  NumberTable dR1 = add_norm_gradients(steps, in, results.norm_1, dN1, in.layer.gamma_1, "1");
+  to.push_back({"Backward: first norm", steps.take()});
+  return dR1;
 }
 
 }  // namespace qkv

@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/json.h"
-#include "program/lines/recommend_request.h"
+#include "program/lines/recommend_lines.h"
 #include "qkv/result_json.h"
 #include "serve/api/native_routes.h"
 #include "serve/engine/batch_work.h"

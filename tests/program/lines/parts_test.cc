@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "program/lines/part_output.h"
+#include "program/lines/parts.h"
 #include "qkv/error.h"
 #include "tests/support/temp_dir.h"
 
