@@ -6,8 +6,6 @@
 
 #include "data/parallel_data.h"
 #include "fuzz/reader.h"
-#include "ranks/list_message.h"
-#include "ranks/watch_message.h"
 
 namespace qkv::fuzz {
 namespace {

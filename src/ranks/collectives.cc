@@ -1,7 +1,7 @@
 #include "ranks/collectives.h"
 
 #include "core/to_size.h"
-#include "ranks/even_slice.h"
+#include "ranks/slices.h"
 
 namespace qkv {
 namespace {

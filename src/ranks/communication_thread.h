@@ -15,8 +15,8 @@
 #include "qkv/transport.h"
 #include "ranks/communicator.h"
 #include "ranks/mailbox.h"
+#include "ranks/rank_messages.h"
 #include "ranks/watch.h"
-#include "ranks/watch_message.h"
 
 namespace qkv {
 

@@ -11,8 +11,8 @@ namespace qkv {
 
 Communicator::Communicator(const qkv_transport& transport, int expected, const std::string& source,
                            const CommunicatorOptions& options)
-    : courier_(start_thread("ranks",
-                            [this, &transport, options] { CommunicationThread(transport, mailbox_, options).run(); })) {
+    : messages_(start_thread(
+          "ranks", [this, &transport, options] { CommunicationThread(transport, mailbox_, options).run(); })) {
   std::unique_lock lock(mailbox_.mutex);
   mailbox_.changed.wait(lock, [&] { return mailbox_.opened || mailbox_.closed; });
   rank_ = mailbox_.rank;
@@ -27,7 +27,7 @@ Communicator::Communicator(const qkv_transport& transport, int expected, const s
           : mailbox_.failure;
   wait_until_closed(lock);
   lock.unlock();
-  courier_.join();
+  messages_.join();
   qkv::fail("{}", failure);
 }
 
@@ -37,7 +37,7 @@ Communicator::~Communicator() {
     if (!mailbox_.leaving && !mailbox_.failed && !mailbox_.own_failure) mailbox_.own_failure = "ended early";
     wait_until_closed(lock);
   }
-  courier_.join();
+  messages_.join();
 }
 
 void Communicator::wait_until_closed(std::unique_lock<std::mutex>& lock) {
@@ -115,7 +115,7 @@ void Communicator::Group::wait() {
   if (open_ > 0) communicator_.throw_failure(lock);
 }
 
-// The memory of transfers is in use until they have ended or the courier has closed the transport.
+// The memory of transfers is in use until they have ended or the communication thread has closed the transport.
 Communicator::Group::~Group() {
   Mailbox& box = communicator_.mailbox_;
   std::unique_lock lock(box.mutex);

@@ -2,7 +2,7 @@
 //
 // One thread makes all calls of the transport. It carries messages while the main thread computes, and exchanges beats
 // with the other ranks, so that a rank that has died or was stopped is noticed. Rank 0 exchanges beats with all others.
-// It reports a failure, and its courier passes the failure to them.
+// It reports a failure, and its thread passes the failure to them.
 #pragma once
 
 #include <cstddef>
@@ -86,7 +86,7 @@ class Communicator {
   void wait_until_closed(std::unique_lock<std::mutex>& lock);
 
   Mailbox mailbox_;
-  std::thread courier_;
+  std::thread messages_;
   int rank_ = 0, size_ = 1;
 };
 

@@ -1,4 +1,4 @@
-// Shared by a rank's main thread (communicator.h) and the thread that carries its messages (courier.h).
+// Shared by a rank's main thread (communicator.h) and the thread that carries its messages (communication_thread.h).
 #pragma once
 
 #include <condition_variable>
@@ -36,7 +36,7 @@ struct Mailbox {
   std::vector<std::string> hosts;          // by rank; empty until they are known
   std::string activity;                    // such as "step 12", for errors; may be empty
 
-  // Set by the courier.
+  // Set by the communication thread.
   int rank = -1, size = 0;  // once opened
   bool opened = false;
   bool failed = false;    // training cannot continue, for this reason:

@@ -11,7 +11,7 @@ namespace qkv {
 namespace {
 
 constexpr uint32_t kRankMagic = 0x72766b71;  // "qkvr"
-constexpr uint32_t kProtocol = 3;            // of the messages between ranks
+constexpr uint32_t kProtocol = 4;            // of the messages between ranks
 constexpr int64_t kMostFileBytes = int64_t{1} << 40;
 constexpr size_t kMostText = 200;
 
@@ -91,6 +91,49 @@ bool is_file_name(std::string_view name) {
            c == '-';
   };
   return name.size() <= kMostText && !name.starts_with('.') && std::ranges::all_of(name, is_allowed);
+}
+
+bool is_short(const ListLimits& limits) { return limits.bound > 0 && limits.bound <= int64_t{1} << 16; }
+
+template <class Number>
+void append(std::span<const int32_t> list, std::vector<std::byte>& to) {
+  const size_t size = to.size();
+  to.resize(size + list.size() * sizeof(Number));
+  std::byte* next = to.data() + size;
+  for (const int32_t value : list) {
+    const auto number = static_cast<Number>(value);
+    std::memcpy(next, &number, sizeof number);
+    next += sizeof number;
+  }
+}
+
+template <class Number>
+std::vector<int32_t> numbers_of(std::span<const std::byte> bytes) {
+  std::vector<int32_t> list(bytes.size() / sizeof(Number));
+  const std::byte* next = bytes.data();
+  for (int32_t& value : list) {
+    Number number;
+    std::memcpy(&number, next, sizeof number);
+    value = static_cast<int32_t>(number);
+    next += sizeof number;
+  }
+  return list;
+}
+
+std::span<const std::byte> take(std::span<const std::byte>& from, size_t size) {
+  if (size > from.size()) fail("sent a message that is too short");
+  const std::span<const std::byte> first = from.first(size);
+  from = from.subspan(size);
+  return first;
+}
+
+constexpr uint32_t kWatchMagic = 0x77766b71;  // "qkvw"
+
+using Head = std::array<uint32_t, 3>;  // magic, kind, bytes of text
+
+// Returns whether a terminal can print the text as one line.
+bool is_line(const std::string& text) {
+  return std::ranges::none_of(text, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
 }
 
 }  // namespace
@@ -173,6 +216,52 @@ Command read_command(std::span<const std::byte> bytes, int64_t step) {
   if (command < 1 || command > 7) fail("sent command {}; expected 1 to 7", command);
   if (at != step) fail("is at step {}; expected {}", at, step);
   return static_cast<Command>(command);
+}
+
+size_t ListLimits::most_bytes() const {
+  return sizeof(uint32_t) + to_size(most) * (is_short(*this) ? sizeof(uint16_t) : sizeof(int32_t));
+}
+
+void append_list(std::span<const int32_t> list, const ListLimits& limits, std::vector<std::byte>& to) {
+  const auto length = static_cast<int32_t>(list.size());
+  append<int32_t>({&length, 1}, to);
+  is_short(limits) ? append<uint16_t>(list, to) : append<int32_t>(list, to);
+}
+
+std::vector<int32_t> take_list(std::span<const std::byte>& from, const ListLimits& limits) {
+  uint32_t length;
+  std::memcpy(&length, take(from, sizeof length).data(), sizeof length);
+  if (int64_t{length} > limits.most) fail("sent a list of {} numbers; at most {} are accepted", length, limits.most);
+  const bool is_16_bit = is_short(limits);
+  const std::span<const std::byte> bytes = take(from, length * (is_16_bit ? sizeof(uint16_t) : sizeof(int32_t)));
+  std::vector<int32_t> list = is_16_bit ? numbers_of<uint16_t>(bytes) : numbers_of<int32_t>(bytes);
+  const auto is_outside = [&](int32_t value) { return value < 0 || value >= limits.bound; };
+  if (const auto bad = std::ranges::find_if(list, is_outside); limits.bound > 0 && bad != list.end())
+    fail("sent the number {}; must be between 0 and {}", *bad, limits.bound - 1);
+  return list;
+}
+
+void write_watch_message(const WatchMessage& message, std::span<std::byte, kWatchBytes> to) {
+  std::string text = message.text.substr(0, kMostWatchText);
+  for (char& c : text)
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
+  const Head head = {kWatchMagic, static_cast<uint32_t>(message.kind), static_cast<uint32_t>(text.size())};
+  std::ranges::fill(to, std::byte{0});
+  std::memcpy(to.data(), head.data(), sizeof head);
+  std::memcpy(to.data() + sizeof head, text.data(), text.size());
+}
+
+WatchMessage read_watch_message(std::span<const std::byte, kWatchBytes> bytes) {
+  Head head;
+  std::memcpy(head.data(), bytes.data(), sizeof head);
+  const auto [magic, kind, size] = head;
+  if (magic != kWatchMagic || kind < 1 || kind > 3 || size > kMostWatchText)
+    fail("a watch message of kind {} with {} bytes of text; expected kind 1 to 3 and at most {} bytes", kind, size,
+         kMostWatchText);
+  const auto* const first = reinterpret_cast<const char*>(bytes.data()) + sizeof head;
+  WatchMessage message{static_cast<WatchKind>(kind), {first, size}};
+  if (!is_line(message.text)) fail("a watch message whose text is not one line of printable characters");
+  return message;
 }
 
 }  // namespace qkv

@@ -1,5 +1,5 @@
-// Messages that ranks exchange before and between steps, as bytes of a fixed size. One that arrives is checked before
-// it is used; the readers throw Error, without the name of the sender, for a message that is invalid.
+// Messages between ranks, as bytes. One that arrives is checked before it is used; the readers throw Error, without the
+// name of the sender, for a message that is invalid.
 #pragma once
 
 #include <array>
@@ -7,9 +7,11 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace qkv {
 
+// Messages that ranks exchange before and between steps have a fixed size.
 using MessageBytes = std::array<std::byte, 512>;
 
 // Describes a rank at the start.
@@ -33,7 +35,7 @@ FileHeader read_file_header(std::span<const std::byte> bytes);
 MessageBytes write_value(const std::string& value);
 std::string read_value(std::span<const std::byte> bytes);
 
-// The results of a rank for some items of a deal (deal.h), which follow.
+// The results of a rank for some items of a partition (rank_partition.h), which follow.
 struct PartHeader {
   int64_t items = 0, size = 0;  // number of items; bytes of all
 };
@@ -54,5 +56,35 @@ enum class Command : int32_t {
 MessageBytes write_command(Command command, int64_t step);
 // `step` is the number of completed steps of this rank, which must be that of rank 0.
 Command read_command(std::span<const std::byte> bytes, int64_t step);
+
+// Lists of numbers: for each list its length, in 4 bytes, then its numbers. A number takes 2 bytes if all that are
+// accepted fit, otherwise 4.
+struct ListLimits {
+  int64_t most = 0;   // largest length of a list
+  int64_t bound = 0;  // numbers are between 0 and bound − 1; 0: any number
+
+  size_t most_bytes() const;  // of a list
+};
+
+void append_list(std::span<const int32_t> list, const ListLimits& limits, std::vector<std::byte>& to);
+
+// Removes a list from the front of a message. Throws Error, without the name of the sender, if it is invalid.
+std::vector<int32_t> take_list(std::span<const std::byte>& from, const ListLimits& limits);
+
+// Messages by which ranks watch each other: a beat, a failure or the end. They have a fixed size, too.
+enum class WatchKind : uint32_t { beat = 1, failure = 2, end = 3 };
+
+struct WatchMessage {
+  WatchKind kind = WatchKind::beat;
+  std::string text = {};  // of a failure: one line, at most kMostWatchText bytes
+};
+
+constexpr size_t kWatchBytes = 1024, kMostWatchText = kWatchBytes - 12;
+
+// Writes the message. A longer text is cut, and line ends become spaces.
+void write_watch_message(const WatchMessage& message, std::span<std::byte, kWatchBytes> to);
+
+// Reads a message that arrived. Throws Error unless it is one that write_watch_message writes.
+WatchMessage read_watch_message(std::span<const std::byte, kWatchBytes> bytes);
 
 }  // namespace qkv

@@ -5,7 +5,6 @@
 #include "core/fail.h"
 #include "core/to_size.h"
 #include "ranks/collectives.h"
-#include "ranks/rank_messages.h"
 
 namespace qkv {
 

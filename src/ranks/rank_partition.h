@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "ranks/communicator.h"
-#include "ranks/list_message.h"
+#include "ranks/rank_messages.h"
 
 namespace qkv {
 

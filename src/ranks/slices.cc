@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "core/to_size.h"
-#include "ranks/even_slice.h"
 
 namespace qkv {
 namespace {
@@ -32,15 +31,8 @@ std::vector<Slice> buckets_of(std::span<const int64_t> sizes, int64_t ranks) {
   return buckets;
 }
 
-int64_t place_of(int64_t rank, int64_t ranks) {
-  if (!std::has_single_bit(to_size(ranks))) return rank;
-  int64_t place = 0;
-  for (int64_t bit = 1; bit < ranks; bit *= 2) place = 2 * place + (rank & bit ? 1 : 0);
-  return place;
-}
-
-Slice slice_at(const Slice& bucket, int64_t place, int64_t ranks) {
-  Slice own = of_blocks(bucket.range, bucket.size, even_slice(slice_blocks(bucket.size), place, ranks));
+Slice slice_of(const Slice& bucket, int64_t rank, int64_t ranks) {
+  Slice own = of_blocks(bucket.range, bucket.size, even_slice(slice_blocks(bucket.size), rank, ranks));
   own.first += bucket.first;
   return own;
 }

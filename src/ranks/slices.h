@@ -3,7 +3,6 @@
 // after the other. Each rank owns its share of the blocks of every bucket, so that all ranks send and receive at once.
 #pragma once
 
-#include <bit>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -11,6 +10,17 @@
 #include "core/to_size.h"
 
 namespace qkv {
+
+// A part of n things, which are divided among ranks.
+struct EvenSlice {
+  int64_t begin = 0, end = 0;
+};
+
+// Returns the share of rank r of R: from ⌊n r / R⌋ up to, but without, ⌊n (r + 1) / R⌋. Shares are in the order of the
+// ranks, and some are empty if n < R.
+inline EvenSlice even_slice(int64_t n, int64_t rank, int64_t ranks) {
+  return {n * rank / ranks, n * (rank + 1) / ranks};
+}
 
 constexpr int64_t kSliceBlock = int64_t{1} << 14;
 
@@ -25,19 +35,8 @@ struct Slice {
 // blocks for each rank if that is more. One rank has a bucket for each range.
 std::vector<Slice> buckets_of(std::span<const int64_t> sizes, int64_t ranks);
 
-// Returns the slice at `place` of a bucket, one of as many as ranks, in the order of the parameters; its size may be 0.
-Slice slice_at(const Slice& bucket, int64_t place, int64_t ranks);
-
-// Returns the place of the slices of a rank, or the rank of a place. With 2^k ranks it is the reverse of the k bits, so
-// that ranks can halve a bucket with rank xor 1, then with rank xor 2, and so on.
-int64_t place_of(int64_t rank, int64_t ranks);
-
-// Whether ranks exchange by halving and doubling, which needs 2k messages per rank and bucket instead of 2 (2^k − 1).
-inline bool halves(int64_t ranks) { return ranks > 32 && std::has_single_bit(to_size(ranks)); }
-
-inline Slice slice_of(const Slice& bucket, int64_t rank, int64_t ranks) {
-  return slice_at(bucket, place_of(rank, ranks), ranks);
-}
+// Returns the slice of a bucket that a rank owns. Slices are in the order of the ranks; their size may be 0.
+Slice slice_of(const Slice& bucket, int64_t rank, int64_t ranks);
 
 // Ranges of parameters, cut into buckets.
 struct BucketList {

@@ -1,11 +1,9 @@
 #include "ranks/step_model.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <span>
 
-#include "core/to_size.h"
 #include "ranks/slices.h"
 
 namespace qkv {
@@ -16,8 +14,7 @@ double exchange_seconds(const StepCosts& costs, const Network& network, int64_t 
   const double bytes =
       4.0 * static_cast<double>(costs.parameters) * static_cast<double>(ranks - 1) / static_cast<double>(ranks);
   const auto buckets = buckets_of(std::span(&costs.parameters, 1), ranks).size();
-  const int64_t partners = halves(ranks) ? std::bit_width(to_size(ranks)) - 1 : ranks - 1;
-  const double messages = static_cast<double>(partners) * static_cast<double>(buckets);
+  const double messages = static_cast<double>(ranks - 1) * static_cast<double>(buckets);
   return bytes / network.bytes_per_second + messages * network.message_seconds;
 }
 

@@ -1,9 +1,12 @@
-// The weights after a training step by several ranks: the owners of slices send what they updated to all others.
+// The weights after a training step by several ranks: the owners of slices send what they updated directly to all
+// others.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
-#include <memory>
+#include <deque>
 #include <span>
+#include <vector>
 
 #include "ranks/communicator.h"
 #include "ranks/slices.h"
@@ -14,19 +17,23 @@ namespace qkv {
 // uses them.
 class WeightExchange {
  public:
-  virtual ~WeightExchange() = default;
+  // `list` is read only now.
+  WeightExchange(Communicator& communicator, const BucketList& list, std::span<float> values);
 
   // Begins to send the slices of this rank, and to receive all others.
-  virtual void begin() = 0;
+  void begin();
   // Waits until all values before `end` have arrived.
-  virtual void wait_until(int64_t end) = 0;
+  void wait_until(int64_t end);
   // Waits for all. Must be called before values are changed.
-  virtual void finish() = 0;
-};
+  void finish();
 
-// Returns the exchange that needs the fewest messages: direct (direct_weights.h), or by doubling (doubling_weights.h)
-// if halves(ranks). `list` is read only now.
-std::unique_ptr<WeightExchange> make_weight_exchange(Communicator& communicator, const BucketList& list,
-                                                     std::span<float> values);
+ private:
+  Communicator& communicator_;
+  std::vector<int64_t> firsts_;               // value of each bucket
+  std::vector<std::span<std::byte>> parts_;   // [buckets, ranks]
+  std::deque<Communicator::Group> arriving_;  // of each bucket
+  Communicator::Group sent_;
+  size_t arrived_ = 0;  // buckets
+};
 
 }  // namespace qkv

@@ -9,7 +9,7 @@
 
 #include "core/random.h"
 #include "core/system/threads.h"
-#include "ranks/even_slice.h"
+#include "ranks/slices.h"
 #include "tests/support/kernels.h"
 
 namespace qkv {

@@ -6,8 +6,8 @@
 
 #include "core/random.h"
 #include "ranks/collectives.h"
-#include "ranks/doubling_weights.h"
-#include "ranks/halving_gradients.h"
+#include "ranks/gradient_exchange.h"
+#include "ranks/weight_exchange.h"
 #include "tests/support/forked_ranks.h"
 
 namespace qkv {
@@ -50,6 +50,22 @@ struct Gradients {
   }
 };
 
+TEST(NodesOfRanks, CoverAllShardsOnceInOrder) {
+  for (int64_t shards = 1; shards <= 65; shards++)
+    for (int ranks = 1; ranks <= shards; ranks++) {
+      int64_t next = 0;
+      for (const auto& nodes : nodes_of_ranks(shards, ranks)) {
+        ASSERT_FALSE(nodes.empty());
+        EXPECT_LE(std::ssize(nodes), std::max<int64_t>(1, 2 * kept_sums(shards)));
+        for (const TreeNode& node : nodes) {
+          EXPECT_EQ(node.first, next);
+          next += node.count;
+        }
+      }
+      EXPECT_EQ(next, shards);
+    }
+}
+
 bool sums_like_one_process(Communicator& communicator, int64_t shards, GradientExchange& exchange) {
   const Gradients gradients;
   const auto nodes_of_all = nodes_of_ranks(shards, communicator.size());
@@ -75,19 +91,10 @@ TEST(GradientExchange, SumsLikeOneProcess) {
   const auto exchange = [](Communicator& c) {
     const Gradients gradients;
     const std::vector<Slice> buckets = buckets_of(kRanges, c.size());
-    return sums_like_one_process(c, 11, *make_gradient_exchange(c, 11, {buckets, gradients.begins}));
+    GradientExchange all(c, 11, {buckets, gradients.begins});
+    return sums_like_one_process(c, 11, all);
   };
   for (const int ranks : {2, 3, 4, 7, 11}) EXPECT_EQ(failures_on_ranks(ranks, exchange), 0) << ranks;
-}
-
-TEST(GradientExchange, SumsLikeOneProcessByHalving) {
-  const auto exchange = [](Communicator& c) {
-    const Gradients gradients;
-    const std::vector<Slice> buckets = buckets_of(kRanges, c.size());
-    HalvingGradients halving(c, {buckets, gradients.begins});
-    return sums_like_one_process(c, 2 * c.size(), halving);
-  };
-  for (const int ranks : {2, 4, 8}) EXPECT_EQ(failures_on_ranks(ranks, exchange), 0) << ranks;
 }
 
 bool shares_like_one_process(Communicator& communicator, WeightExchange& exchange, std::span<float> values) {
@@ -120,20 +127,10 @@ TEST(WeightExchange, GivesAllRanksTheWeightsOfTheOwners) {
     const Gradients gradients;
     const std::vector<Slice> buckets = buckets_of(kRanges, c.size());
     std::vector<float> values(to_size(gradients.size));
-    return shares_like_one_process(c, *make_weight_exchange(c, {buckets, gradients.begins}, values), values);
+    WeightExchange all(c, {buckets, gradients.begins}, values);
+    return shares_like_one_process(c, all, values);
   };
   for (const int ranks : {2, 3, 4, 7}) EXPECT_EQ(failures_on_ranks(ranks, exchange), 0) << ranks;
-}
-
-TEST(WeightExchange, GivesAllRanksTheWeightsOfTheOwnersByDoubling) {
-  const auto exchange = [](Communicator& c) {
-    const Gradients gradients;
-    const std::vector<Slice> buckets = buckets_of(kRanges, c.size());
-    std::vector<float> values(to_size(gradients.size));
-    DoublingWeights doubling(c, {buckets, gradients.begins}, values);
-    return shares_like_one_process(c, doubling, values);
-  };
-  for (const int ranks : {2, 4, 8}) EXPECT_EQ(failures_on_ranks(ranks, exchange), 0) << ranks;
 }
 
 TEST(Communicator, CarriesMessagesLargerThanThoseOfTheTransport) {

@@ -14,22 +14,7 @@ namespace {
 template <class F>
 void for_each_slice(const std::vector<int64_t>& sizes, int64_t ranks, F&& f) {
   for (const Slice& bucket : buckets_of(sizes, ranks))
-    for (int64_t place = 0; place < ranks; place++) f(slice_at(bucket, place, ranks));
-}
-
-TEST(Slices, OfTwoToTheKRanksLieSoThatRanksCanHalveABucket) {
-  for (const int64_t ranks : {1, 2, 8, 64}) {
-    std::vector<bool> taken(to_size(ranks));
-    for (int64_t rank = 0; rank < ranks; rank++) {
-      const int64_t place = place_of(rank, ranks);
-      EXPECT_EQ(place_of(place, ranks), rank);
-      EXPECT_TRUE(ranks == 1 || (place < ranks / 2) != (place_of(rank ^ 1, ranks) < ranks / 2));
-      taken[to_size(place)] = true;
-    }
-    EXPECT_EQ(std::ranges::count(taken, true), ranks);
-  }
-  EXPECT_EQ(place_of(1, 8), 4);
-  EXPECT_EQ(place_of(5, 6), 5);
+    for (int64_t rank = 0; rank < ranks; rank++) f(slice_of(bucket, rank, ranks));
 }
 
 TEST(Slices, OfAllRanksHaveEachParameterOnceInWholeBlocks) {

@@ -13,7 +13,7 @@
 #include "core/fail.h"
 #include "qkv/threads.h"
 #include "ranks/communicator.h"
-#include "ranks/transport.h"
+#include "ranks/launcher.h"
 #include "tests/support/temp_dir.h"
 
 namespace qkv::testing {

@@ -28,7 +28,7 @@
 #include "core/system/limits.h"
 #include "program/doctor/system_files.h"
 #include "qkv/threads.h"
-#include "ranks/transport.h"
+#include "ranks/launcher.h"
 
 namespace qkv {
 namespace {

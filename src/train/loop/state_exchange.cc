@@ -20,9 +20,9 @@ size_t bytes_of(const OptimizerState::Array& array, int64_t parameters) {
 StateExchange::StateExchange(Communicator& communicator, std::span<const Slice> buckets)
     : communicator_(communicator), part_(kPart) {
   for (const Slice& bucket : buckets)
-    for (int64_t place = 0; place < communicator.size(); place++)
-      if (const Slice slice = slice_at(bucket, place, communicator.size()); slice.size > 0)
-        runs_.push_back({static_cast<int>(place_of(place, communicator.size())), slice.size});
+    for (int rank = 0; rank < communicator.size(); rank++)
+      if (const Slice slice = slice_of(bucket, rank, communicator.size()); slice.size > 0)
+        runs_.push_back({rank, slice.size});
 }
 
 int64_t StateExchange::size_of(const OptimizerState::Array& array) const {

@@ -83,8 +83,8 @@ StepExchange::StepExchange(Ranks& ranks, int64_t shards, ParameterList<float>& p
       shards_(shards),
       own_(even_slice(shards, ranks.rank(), ranks.size())),
       nodes_(nodes_of_ranks(shards, ranks.size())[to_size(ranks.rank())]),
-      exchange_(make_gradient_exchange(ranks.communicator(), shards, {buckets_, gradients_})),
-      weights_(make_weight_exchange(ranks.communicator(), {buckets_, values_}, parameters.values())),
+      gradient_exchange_(ranks.communicator(), shards, {buckets_, gradients_}),
+      weight_exchange_(ranks.communicator(), {buckets_, values_}, parameters.values()),
       state_(ranks.communicator(), buckets_),
       leaves_(largest_count(nodes_), std::ssize(parameters.gradients())),
       kept_(nodes_.size() - 1, std::vector<float>(parameters.gradients().size())) {
@@ -98,10 +98,12 @@ const std::vector<Slice>& StepExchange::slices() const { return slices_[to_size(
 
 void StepExchange::begin_step() {
   complete_ = std::ssize(parameters_.gradients());
-  exchange_->begin(sums_);
+  gradient_exchange_.begin(sums_);
 }
 
-void StepExchange::wait_for_weights(int64_t parameters) { weights_->wait_until(first_value_[to_size(parameters)]); }
+void StepExchange::wait_for_weights(int64_t parameters) {
+  weight_exchange_.wait_until(first_value_[to_size(parameters)]);
+}
 
 // Returns the first element at or behind the given one that is not within a block of parameters.
 int64_t StepExchange::block_behind(int64_t element) const {
@@ -130,7 +132,7 @@ void StepExchange::complete(int64_t first) {
   sum_squares(from, complete_);
   leaves_.complete(parameters_.gradients(), from, complete_);
   complete_ = from;
-  exchange_->advance(from);
+  gradient_exchange_.advance(from);
 }
 
 double StepExchange::add_shard() {
@@ -154,8 +156,8 @@ double StepExchange::add_shard() {
 }
 
 void StepExchange::sum_gradients() {
-  exchange_->finish();
-  weights_->finish();
+  gradient_exchange_.finish();
+  weight_exchange_.finish();
 }
 
 StepExchange::Pause StepExchange::share_losses(std::span<Loss> losses, int64_t step, const StreamPosition& position,
@@ -211,7 +213,7 @@ void StepExchange::gather_squares(std::span<double> squares) {
 }
 
 void StepExchange::share_weights() {
-  weights_->begin();
+  weight_exchange_.begin();
   std::ranges::fill(parameters_.gradients(), 0.0f);
 }
 
@@ -253,7 +255,7 @@ std::string StepExchange::summary() const {
 }
 
 size_t StepExchange::bytes() const {
-  size_t bytes = exchange_->bytes() + leaves_.bytes();
+  size_t bytes = gradient_exchange_.bytes() + leaves_.bytes();
   for (const auto& node : kept_) bytes += node.size() * sizeof node[0];
   return bytes;
 }

@@ -5,7 +5,6 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -14,7 +13,6 @@
 #include "model/layers/output.h"
 #include "model/layers/parameter.h"
 #include "ranks/collectives.h"
-#include "ranks/even_slice.h"
 #include "ranks/gradient_exchange.h"
 #include "ranks/weight_exchange.h"
 #include "train/loop/ranks.h"
@@ -38,7 +36,7 @@ class StepExchange {
   void begin_step();
   // Waits until the first `parameters` parameters have the weights that the step before gave them.
   void wait_for_weights(int64_t parameters);
-  void wait_for_weights() { weights_->finish(); }
+  void wait_for_weights() { weight_exchange_.finish(); }
   // States that the gradients from parameter `first` on are complete, which includes all shards of this rank.
   void complete(int64_t first);
   // Adds the gradient of the next shard of this rank, and leaves a gradient for the next one to add to. Returns the
@@ -89,8 +87,8 @@ class StepExchange {
   int64_t shards_;
   EvenSlice own_;                // shards of this rank
   std::vector<TreeNode> nodes_;  // of this rank
-  std::unique_ptr<GradientExchange> exchange_;
-  std::unique_ptr<WeightExchange> weights_;
+  GradientExchange gradient_exchange_;
+  WeightExchange weight_exchange_;
   StateExchange state_;
   TreeSum leaves_;                        // of a node
   std::vector<std::vector<float>> kept_;  // nodes of this rank but the last one, which is in the gradients

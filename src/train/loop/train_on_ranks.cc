@@ -6,7 +6,6 @@
 #include "core/to_size.h"
 #include "io/atomic_file.h"
 #include "ranks/launcher.h"
-#include "ranks/transport.h"
 #include "train/loop/private_directory.h"
 #include "train/loop/ranks.h"
 
