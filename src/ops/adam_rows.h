@@ -18,7 +18,7 @@ namespace qkv {
 // This is exact but for ε, which each step counts with the factor √(β2^(s − t) (1 − β2^t) / (1 − β2^s)).
 struct MissedSteps {
   double correction = 0, epsilon = 0;   // 1 / (1 − β2^t), ε
-  double moved = 0, average_moved = 0;  // train/loop/step_history.h
+  double moved = 0, average_moved = 0;  // train/optimizer/step_history.h
   double m_factor = 1, v_factor = 1;    // β1^n, β2^n
   double kept = 1;                      // Π a_s
 };

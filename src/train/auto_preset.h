@@ -1,8 +1,9 @@
-// The preset "auto": values of a recipe that are chosen by the shape of the log.
+// The preset "auto": values of a recipe that are chosen by the shape of the log, and what they require.
 #pragma once
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "data/log/log_shape.h"
@@ -23,6 +24,10 @@ FittedRecipe fit_to_log(const RecommendationRecipe& recipe, const LogShape& log)
 
 // Returns the steps between two evaluations: the fewest whole epochs that have 60 steps, but at most 1,000 steps.
 int64_t fitting_interval(int64_t steps_per_epoch);
+
+// Returns what sparse updates (gradients and steps of Adam for the items of a batch only) require and the recipe lacks,
+// or nothing. has_features: whether items have features.
+std::string_view missing_for_sparse_updates(const RecommendationRecipe& recipe, bool has_features);
 
 // Suggests what to change in a recipe whose model is below a baseline.
 std::string advice(const RecommendationRecipe& recipe, const LogShape& log);

@@ -11,7 +11,7 @@
 #include "core/clock.h"
 #include "core/fields.h"
 #include "core/system/limits.h"
-#include "train/loop/memory_check.h"
+#include "train/loop/dry_run.h"
 #include "train/tasks/objective.h"
 
 namespace qkv {

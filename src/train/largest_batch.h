@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "qkv/train.h"
-#include "train/loop/evaluator.h"
+#include "train/tasks/evaluator.h"
 
 namespace qkv {
 

@@ -20,7 +20,6 @@
 #include "train/initial_run.h"
 #include "train/loop/session.h"
 #include "train/optimizer/feature_sums.h"
-#include "train/optimizer/sparse_updates.h"
 #include "train/tasks/recommendation_task.h"
 
 namespace qkv {

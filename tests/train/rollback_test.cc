@@ -1,6 +1,9 @@
-// A batch whose loss is far above the others takes training back to an earlier state.
+// Losses far above the recent ones, and training that they take back to an earlier state.
+#include "train/loop/rollback.h"
+
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -17,6 +20,44 @@ using testing::expect_contains;
 using testing::slurp;
 using testing::spill;
 using testing::TempDir;
+
+TEST(LossSpikes, NeedTwentyLosses) {
+  LossSpikes spikes(5);
+  for (int64_t i = 0; i < LossSpikes::kLeast; i++) {
+    EXPECT_TRUE(std::isinf(spikes.bound()));
+    spikes.add(2);
+  }
+  EXPECT_EQ(spikes.bound(), 2);
+}
+
+// Losses 1, 2, … 100: the median is 51, the distances are 50, … 1, 0, 1, … 49.
+TEST(LossSpikes, AreAboveTheMedianByAFactorTimesTheDeviation) {
+  LossSpikes spikes(3);
+  for (int64_t i = 1; i <= 100; i++) spikes.add(static_cast<double>(i));
+  EXPECT_EQ(spikes.bound(), 51 + 3 * 25);
+}
+
+TEST(LossSpikes, RememberTheLastHundredLosses) {
+  LossSpikes spikes(1);
+  for (int64_t i = 0; i < 250; i++) spikes.add(static_cast<double>(i));
+  EXPECT_EQ(spikes.losses().size(), 100u);
+  EXPECT_EQ(spikes.losses().front(), 150);
+}
+
+TEST(LossSpikes, HardlyMoveTheBound) {
+  LossSpikes spikes(4);
+  for (int64_t i = 0; i < 100; i++) spikes.add(2 + 0.1 * static_cast<double>(i % 3));
+  const double before = spikes.bound();
+  for (int64_t i = 0; i < 5; i++) spikes.add(1e6);
+  EXPECT_EQ(spikes.bound(), before);
+}
+
+TEST(LossSpikes, AreOffWithoutAFactor) {
+  LossSpikes spikes(0);
+  spikes.add(1);
+  EXPECT_FALSE(spikes.is_on());
+  EXPECT_TRUE(spikes.losses().empty());
+}
 
 // A text that is easy to predict but for one part of random letters, and a recipe with batches of 64 tokens.
 class RollbackTest : public ::testing::Test {

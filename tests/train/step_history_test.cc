@@ -1,5 +1,5 @@
 // Catching up on missed steps gives the values of Adam with gradients of zero.
-#include "train/loop/step_history.h"
+#include "train/optimizer/step_history.h"
 
 #include <gtest/gtest.h>
 

@@ -1,10 +1,12 @@
 #include "train/loop/checkpoint.h"
 
 #include <charconv>
+#include <filesystem>
+#include <set>
 
 #include "core/fail.h"
+#include "io/atomic_file.h"
 #include "io/weights/safetensors.h"
-#include "train/loop/loss_spikes.h"
 
 namespace qkv {
 namespace {
@@ -110,14 +112,14 @@ Progress load_state(const std::string& path, const std::string& data, ParameterL
       file.read(a.name, a.dtype, {a.size}, a.bytes);
 
   Progress p;
-  p.step = parse_count(file, path, "step");
+  p.step = p.saved_step = parse_count(file, path, "step");
   optimizer.check_rows(path, p.step);
   if (metadata.contains("skipped_steps")) {  // absent in older states
     p.skipped_steps = parse_count(file, path, "skipped_steps");
     p.skipped_in_row = parse_count(file, path, "skipped_in_row");
     p.rollbacks = parse_count(file, path, "rollbacks");
     p.rollbacks_in_row = parse_count(file, path, "rollbacks_in_row");
-    const int64_t losses = parse_count(file, path, "losses", LossSpikes::kSteps);
+    const int64_t losses = parse_count(file, path, "losses", Progress::kLosses);
     for (int64_t i = 0; i < losses; i++) p.losses.push_back(parse<double>(file, path, fmt::format("loss.{}", i)));
   }
   p.data.epoch = parse_count(file, path, "epoch");
@@ -133,6 +135,14 @@ Progress load_state(const std::string& path, const std::string& data, ParameterL
   for (int64_t i = 0; i < evaluations; i++)
     p.evaluated_steps.push_back(parse_count(file, path, fmt::format("evaluation.{}", i)));
   return p;
+}
+
+void remove_other_checkpoints(const RunDirectory& run, const Progress& progress, bool rollback) {
+  std::set<std::string> kept = {run.state(), run.lock()};
+  if (rollback) kept.insert(run.rollback());
+  for (const int64_t step : progress.evaluated_steps) kept.insert(run.weights(step));
+  for (const auto& entry : std::filesystem::directory_iterator(run.checkpoints()))
+    if (const std::string path = entry.path().string(); !kept.contains(path)) remove_file(path);
 }
 
 }  // namespace qkv

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "data/batch_stream.h"
+#include "io/runs/run_directory.h"
 #include "model/layers/parameter.h"
 #include "train/loop/state_exchange.h"
 #include "train/optimizer/optimizer_state.h"
@@ -15,6 +16,8 @@ namespace qkv {
 
 // The progress of training.
 struct Progress {
+  static constexpr int64_t kLosses = 100;  // that are remembered
+
   int64_t step = 0;     // completed steps
   StreamPosition data;  // the next batch
   double best = 0;      // best dev score so far, higher is better; undefined while best_step is 0
@@ -27,6 +30,7 @@ struct Progress {
   int64_t rollbacks_in_row = 0;             // since the last such state
   std::vector<double> losses = {};          // of the last steps, for rollback_on_spike; oldest first
   std::optional<double> best_learned = {};  // best DevScore::learned, where tasks have it; absent in older states
+  int64_t saved_step = -1;                  // of the last saved state, which does not contain it; −1: none
 };
 
 // Writes a state. `data` identifies the training data. With `exchange`, the optimizer has the slices of rank 0, and the
@@ -38,5 +42,9 @@ void save_state(const std::string& path, const Progress& progress, const std::st
 // training data. With `exchange`, the others call StateExchange::receive.
 Progress load_state(const std::string& path, const std::string& data, ParameterList<float>& parameters,
                     OptimizerState& optimizer, StateExchange* exchange = nullptr);
+
+// Removes all files of the folder of saved states that the progress does not need, which a killed process may have
+// left. `rollback` says whether the state to roll back to is needed.
+void remove_other_checkpoints(const RunDirectory& run, const Progress& progress, bool rollback);
 
 }  // namespace qkv

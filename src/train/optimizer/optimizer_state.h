@@ -13,7 +13,7 @@
 #include "ops/adam.h"
 #include "qkv/train.h"
 #include "ranks/slices.h"
-#include "train/loop/step_history.h"
+#include "train/optimizer/step_history.h"
 
 namespace qkv {
 
@@ -36,7 +36,7 @@ class OptimizerState {
  public:
   // Frozen parameters have no state and are not updated. With lazy_rows, a row of the first parameter is updated only
   // in the steps in which it has a gradient. It catches up on the steps that it missed when it is needed
-  // (train/loop/step_history.h). Requires float32 moments, no weight decay and no frozen parameter.
+  // (train/optimizer/step_history.h). Requires float32 moments, no weight decay and no frozen parameter.
   OptimizerState(const TrainingConfig& config, ParameterList<float>& parameters, bool lazy_rows = false);
   // Holds the state of these slices alone, and reads and updates no other parameters.
   OptimizerState(const TrainingConfig& config, ParameterList<float>& parameters, std::span<const Slice> slices);

@@ -59,6 +59,9 @@ inline uint32_t batch_number(const TrainingConfig& c, int64_t step, int64_t shar
   return static_cast<uint32_t>(((step - 1) * c.shards + shard) * c.accumulate + i);
 }
 
+// Returns whether a step is a multiple of `every`; of 0, none is.
+inline bool is_due(int64_t step, int64_t every) { return every > 0 && step % every == 0; }
+
 // The last step of a run: states hold for each row the step that changed it last, as an int32.
 inline constexpr int64_t kLastStep = std::numeric_limits<int32_t>::max();
 

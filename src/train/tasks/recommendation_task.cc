@@ -14,8 +14,8 @@
 #include "recommend/item_scores.h"
 #include "recommend/model_ranker.h"
 #include "train/auto_preset.h"
-#include "train/loop/source_locations.h"
 #include "train/tasks/objective.h"
+#include "train/tasks/source_locations.h"
 
 namespace qkv {
 namespace {

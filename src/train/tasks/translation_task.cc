@@ -6,8 +6,8 @@
 
 #include "core/to_size.h"
 #include "train/loop/dry_run.h"
-#include "train/loop/source_locations.h"
 #include "train/tasks/objective.h"
+#include "train/tasks/source_locations.h"
 
 namespace qkv {
 

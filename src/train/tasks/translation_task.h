@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "train/loop/evaluator.h"
+#include "train/tasks/evaluator.h"
 #include "train/tasks/task.h"
 
 namespace qkv {

@@ -1,10 +1,10 @@
-#include "train/loop/evaluator.h"
+#include "train/tasks/evaluator.h"
 
 #include "core/fail.h"
 #include "core/to_size.h"
 #include "decode/search/batched.h"
 #include "qkv/score.h"
-#include "train/loop/loss_of_batches.h"
+#include "train/tasks/objective.h"
 
 namespace qkv {
 

@@ -1,4 +1,4 @@
-#include "train/loop/source_locations.h"
+#include "train/tasks/source_locations.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "train/loop/loss_of_batches.h"
+#include "train/tasks/objective.h"
 
 #include <span>
 #include <vector>

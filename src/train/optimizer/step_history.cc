@@ -1,4 +1,4 @@
-#include "train/loop/step_history.h"
+#include "train/optimizer/step_history.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,0 +1,68 @@
+#include "train/loop/best_score.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace qkv {
+
+void BestScore::begin() {
+  keeps_learned_ = !task_.metric().learned.empty() && !selects_learned();
+  best_ = 0;
+  learned_ = -std::numeric_limits<double>::infinity();
+  write_more_ = {};
+}
+
+void BestScore::add(const std::string& name, const DevScore& dev, EvaluationReport& report) {
+  report.candidates.push_back({name, dev.measures});
+  const double score = score_of(dev);
+  learned_ = std::max(learned_, dev.learned.value_or(learned_));
+  if (!report.best.empty() && !(score > best_)) return;
+  best_ = score;
+  report.best = name;
+  write_more_ = dev.write_more;
+}
+
+bool BestScore::is_improved() const { return progress_.best_step == 0 || best_ > progress_.best; }
+
+void BestScore::write_more(const RunDirectory& run) const {
+  if (write_more_) write_more_(run);
+}
+
+void BestScore::end() {
+  const bool improved = is_improved();
+  if (improved) {
+    progress_.best = best_;
+    progress_.best_step = progress_.step;
+  }
+  const bool learns = keeps_learned_ && learned_ > progress_.best_learned.value_or(-1);
+  if (keeps_learned_) progress_.best_learned = std::max(learned_, progress_.best_learned.value_or(learned_));
+  progress_.evaluations_since_best = improved || learns ? 0 : progress_.evaluations_since_best + 1;
+}
+
+std::string BestScore::text() const {
+  Metric metric = config_.selection == Selection::loss ? Metric{"loss", false} : task_.metric();
+  if (selects_learned()) metric.name = metric.learned;
+  return fmt::format("{} {:.4g}", metric.name, metric.higher_is_better ? progress_.best : -progress_.best);
+}
+
+std::string BestScore::verdict() const {
+  if (config_.selection == Selection::loss || progress_.best_step == 0 || selects_learned()) return "";
+  return task_.verdict(task_.metric().higher_is_better ? progress_.best : -progress_.best);
+}
+
+// Older versions chose the best weights by DevScore::learned. Whether one of them started the run, which keeps its
+// rule.
+bool BestScore::selects_learned() const {
+  return progress_.best_step > 0 && !progress_.best_learned && !task_.metric().learned.empty();
+}
+
+// The score that candidates are compared by; higher is better, and one that is no number is the worst.
+double BestScore::score_of(const DevScore& dev) const {
+  const double metric = task_.metric().higher_is_better ? dev.metric : -dev.metric;
+  const double score = config_.selection == Selection::loss ? -dev.loss : selects_learned() ? *dev.learned : metric;
+  return std::isnan(score) ? -std::numeric_limits<double>::infinity() : score;
+}
+
+}  // namespace qkv
