@@ -2,6 +2,7 @@
 
 import json
 import random as standard
+import re
 import shutil
 import string
 import struct
@@ -100,6 +101,20 @@ def test_ranks_skip_the_same_steps(poisoned, tmp_path):
     errors = [line for _, report in ended for line in report.splitlines() if line.startswith("qkv: ")]
     assert [status for status, _ in ended] == [1, 1] and len(errors) == 1, ended
     assert f"is not finite for line {LINE} of" in errors[0] and "skipped steps in a row: 1" in errors[0]
+
+
+def test_the_error_of_any_rank_names_the_state_that_is_kept(poisoned, tmp_path):
+    reporting = set()
+    for seed in range(1, 9):
+        run = tmp_path / str(seed)
+        ended = run_job(2, command(poisoned, run, "--shards", 2, "--save-every", 1, "--max-skipped-steps", 0,
+                                   "--seed", seed))
+        error = next(line for line in ended[0][1].splitlines() if line.startswith("qkv: "))
+        reporting.add(error.startswith("qkv: rank 1 ("))
+        step = int(re.search(r"step (\d+): ", error)[1])
+        assert error.split("; ")[2] == (f"the saved state of step {step - 1} is kept" if step > 1
+                                        else "no state was saved"), error
+    assert reporting == {False, True}
 
 
 def test_an_absurd_learning_rate_ends_training(corpus, poisoned, films, tmp_path):

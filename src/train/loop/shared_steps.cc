@@ -114,12 +114,14 @@ void SharedSteps::share_progress(Progress& progress) {
   if (!exchange_) return;
   Communicator& communicator = exchange_->ranks().communicator();
   StreamPosition& p = progress.data;
-  std::array<int64_t, 7> numbers = {
-      progress.step, p.epoch, p.window, p.batch, p.skipped.empty, p.skipped.too_long, progress.skipped_in_row};
+  std::array<int64_t, 8> numbers = {
+      progress.step,          p.epoch, p.window, p.batch, p.skipped.empty, p.skipped.too_long, progress.skipped_in_row,
+      progress.saved_step + 1};
   broadcast(communicator, {std::as_writable_bytes(std::span(numbers))});
   progress.step = numbers[0];
   p = {numbers[1], numbers[2], numbers[3], {numbers[4], numbers[5]}};
   progress.skipped_in_row = numbers[6];
+  progress.saved_step = numbers[7] - 1;
   if (*std::ranges::min_element(numbers) < 0) fail("rank 0 sent a position in the data with negative numbers");
   int64_t count = std::ssize(progress.losses);
   std::array<double, Progress::kLosses> losses = {};

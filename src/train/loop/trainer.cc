@@ -147,6 +147,7 @@ bool Trainer::follow() {
         break;
       case Command::save:
         steps_.save(run_.state(), data_id_, optimizer_, progress_);
+        progress_.saved_step = progress_.step;
         break;
       case Command::end:
         return true;
