@@ -5,8 +5,8 @@
 #include <nlohmann/json.hpp>
 
 #include "convert/architecture.h"
-#include "io/runs/encoder_run.h"
 #include "io/runs/run.h"
+#include "io/runs/run_kinds.h"
 #include "qkv/import.h"
 #include "tests/support/errors.h"
 #include "tests/support/temp_dir.h"

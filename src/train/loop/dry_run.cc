@@ -4,7 +4,7 @@
 
 #include "core/arena.h"
 #include "core/fail.h"
-#include "core/system/memory_limit.h"
+#include "core/system/limits.h"
 #include "core/to_size.h"
 #include "train/tasks/objective.h"
 
