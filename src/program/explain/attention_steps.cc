@@ -1,4 +1,4 @@
-// The forward pass of attention, and the backward pass, from the gradient of the output to those of the weights and of X.
+// The forward pass of attention, and the backward pass: from the gradient of the output to those of the weights and X.
 #include "program/explain/attention_steps.h"
 
 #include <algorithm>

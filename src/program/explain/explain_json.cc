@@ -1,5 +1,5 @@
-// The steps of an explanation as JSON, and as a page, made of the files in src/program/explain/assets. The page computes
-// the steps itself when a number changes; a test compares them with the library's.
+// The steps of an explanation as JSON, and as a page, made of the files in src/program/explain/assets. The page
+// computes the steps itself when a number changes; a test compares them with the library's.
 #include "program/explain/explain_json.h"
 
 #include <cmath>
