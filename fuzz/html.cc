@@ -6,9 +6,9 @@
 #include <random>
 
 #include "documents/restore_markup.h"
+#include "documents/split_text.h"
 #include "documents/subtitles.h"
 #include "documents/tag_layout.h"
-#include "documents/text_lines.h"
 #include "fuzz/reader.h"
 #include "text/unicode.h"
 

@@ -1,18 +1,162 @@
 #include "documents/aligned_units.h"
 
 #include <unicode/brkiter.h>
+#include <unicode/normalizer2.h>
 #include <unicode/uchar.h>
+#include <unicode/unistr.h>
 #include <unicode/utext.h>
 #include <unicode/utf8.h>
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 
 #include "core/fail.h"
 #include "core/to_size.h"
+#include "text/pieces/byte_pairs.h"
 
 namespace qkv {
 namespace {
+
+constexpr std::string_view kSpaceMark = "▁", kByteSpaceMark = "Ġ", kContinues = "@@", kContinuation = "##";
+constexpr UChar32 kSpaceMarkCode = 0x2581;
+constexpr size_t kSearchedCharacters = 128;  // for a token that is not where the one before it ends
+
+// A character in the form in which texts and tokens are compared.
+struct FoldedCharacter {
+  UChar32 code;
+  size_t begin, end;  // bytes of the text
+  bool begins_word;   // after white space
+};
+
+// Folds case and compatible characters, and decomposes what remains.
+icu::UnicodeString folded(UChar32 code) {
+  UErrorCode status = U_ZERO_ERROR;
+  const icu::Normalizer2* fold = icu::Normalizer2::getNFKCCasefoldInstance(status);
+  const icu::Normalizer2* decompose = icu::Normalizer2::getNFDInstance(status);
+  if (U_FAILURE(status)) fail("normal form: {}", u_errorName(status));
+  icu::UnicodeString text = decompose->normalize(fold->normalize(icu::UnicodeString(code), status), status);
+  if (U_FAILURE(status)) fail("normal form: {} on a character", u_errorName(status));
+  return text;
+}
+
+// Appends the characters of a text that are not white space.
+void append_folded(std::string_view text, std::vector<FoldedCharacter>& to) {
+  bool begins_word = true;
+  for (int64_t i = 0; i < static_cast<int64_t>(text.size());) {
+    const size_t begin = to_size(i);
+    UChar32 code;
+    U8_NEXT_OR_FFFD(text.data(), i, static_cast<int64_t>(text.size()), code);
+    const auto append = [&](UChar32 c) {
+      if (u_isUWhiteSpace(c) || c == kSpaceMarkCode) {
+        begins_word = true;
+      } else {
+        to.push_back({c, begin, to_size(i), begins_word});
+        begins_word = false;
+      }
+    };
+    if (code < 0x80) {
+      append(code >= 'A' && code <= 'Z' ? code + 32 : code);
+    } else {
+      const icu::UnicodeString characters = folded(code);
+      for (int32_t k = 0; k < characters.length(); k = characters.moveIndex32(k, 1)) append(characters.char32At(k));
+    }
+  }
+}
+
+enum class Spelling { plain, space_marks, bytes, continues, continuation };
+
+Spelling spelling_of(const std::vector<std::string>& tokens) {
+  const auto any = [&](auto test) { return std::ranges::any_of(tokens, test); };
+  if (any([](const std::string& t) { return t.starts_with(kSpaceMark); })) return Spelling::space_marks;
+  if (any([](const std::string& t) { return t.starts_with(kByteSpaceMark); })) return Spelling::bytes;
+  if (any([](const std::string& t) { return t.size() > 2 && t.ends_with(kContinues); })) return Spelling::continues;
+  if (any([](const std::string& t) { return t.size() > 2 && t.starts_with(kContinuation); }))
+    return Spelling::continuation;
+  return Spelling::plain;
+}
+
+std::string token_text(const std::string& token, Spelling spelling) {
+  if (spelling == Spelling::bytes) return bytes_of_spelling(token);
+  if (spelling == Spelling::continues && token.size() > 2 && token.ends_with(kContinues))
+    return token.substr(0, token.size() - kContinues.size());
+  if (spelling == Spelling::continuation && token.size() > 2 && token.starts_with(kContinuation))
+    return token.substr(kContinuation.size());
+  return token;
+}
+
+class TokenFinder {
+ public:
+  TokenFinder(std::string_view text, const std::vector<std::string>& tokens)
+      : tokens_(tokens), spelling_(spelling_of(tokens)), places_(tokens.size()) {
+    append_folded(text, text_);
+  }
+
+  std::vector<TokenPlace> find() {
+    for (size_t i = 0; i < tokens_.size(); i++) {
+      token_.clear();
+      append_folded(token_text(tokens_[i], spelling_), token_);
+      marks_word_ |= tokens_[i].starts_with(spelling_ == Spelling::bytes ? kByteSpaceMark : kSpaceMark);
+      if (token_.empty()) continue;  // "▁", which marks the next token
+      if (const std::optional<size_t> found = search()) {
+        give_gap(*found);
+        at_ = *found + token_.size();
+        set_place(i, *found, at_);
+      } else if (!missing_) {
+        missing_ = i;
+      }
+      marks_word_ = false;
+    }
+    give_gap(text_.size());
+    return make_ordered();
+  }
+
+ private:
+  bool matches(size_t at) const {
+    return at + token_.size() <= text_.size() &&
+           std::equal(token_.begin(), token_.end(), text_.begin() + static_cast<int64_t>(at),
+                      [](const FoldedCharacter& a, const FoldedCharacter& b) { return a.code == b.code; });
+  }
+
+  // Where word starts are marked, a token is looked for at the starts of words, or within this one.
+  std::optional<size_t> search() const {
+    const bool has_marks = spelling_ == Spelling::space_marks || spelling_ == Spelling::bytes;
+    const size_t end = std::min(text_.size(), at_ + kSearchedCharacters);
+    for (size_t at = at_; at < end; at++) {
+      if (has_marks && at > at_ && !marks_word_ && text_[at].begins_word) break;
+      if (has_marks && at > at_ && marks_word_ && !text_[at].begins_word) continue;
+      if (matches(at)) return at;
+    }
+    return std::nullopt;
+  }
+
+  // The text up to `end` that no token has belongs to the first one that was not found.
+  void give_gap(size_t end) {
+    if (missing_ && at_ < end) set_place(*missing_, at_, end);
+    missing_.reset();
+  }
+
+  void set_place(size_t token, size_t begin, size_t end) { places_[token] = {text_[begin].begin, text_[end - 1].end}; }
+
+  // Tokens without text get a place between their neighbours, and a character that several share belongs to the first.
+  std::vector<TokenPlace> make_ordered() {
+    size_t done = 0;
+    for (TokenPlace& place : places_) {
+      place.begin = std::max(place.begin, done);
+      place.end = std::max(place.end, place.begin);
+      done = place.end;
+    }
+    return places_;
+  }
+
+  const std::vector<std::string>& tokens_;
+  const Spelling spelling_;
+  std::vector<TokenPlace> places_;
+  std::vector<FoldedCharacter> text_, token_;
+  size_t at_ = 0;                  // characters of the text that tokens have
+  bool marks_word_ = false;        // the token begins a word
+  std::optional<size_t> missing_;  // the first token that was not found since the last one that was
+};
 
 // Returns for each byte whether a word begins there, as Unicode's annex 29 and ICU's dictionaries divide text.
 std::vector<bool> find_word_starts(std::string_view text) {
@@ -55,6 +199,10 @@ std::vector<size_t> aligned_tokens(size_t sources, const Hypothesis& translation
 }
 
 }  // namespace
+
+std::vector<TokenPlace> token_places(std::string_view text, const std::vector<std::string>& tokens) {
+  return TokenFinder(text, tokens).find();
+}
 
 AlignedUnits align_units(std::string_view source, const std::vector<std::string>& source_tokens,
                          const Hypothesis& translation) {

@@ -1,4 +1,5 @@
-// HTML as a sequence of tags, text and comments, by the rules of the HTML standard's tokenizer (section 13.2.5).
+// HTML as a sequence of tags, text and comments, by the rules of the HTML standard's tokenizer (section 13.2.5), and
+// the characters that are spelt as references in its text.
 #pragma once
 
 #include <cstddef>
@@ -43,5 +44,13 @@ class HtmlTokenizer {
   std::string content_of_ = {};  // the element whose content follows, if that is not markup
   bool has_translate_ = false, has_class_ = false;
 };
+
+// Appends the characters of the reference at the beginning of html, which is "&", and returns its length in bytes; 0 if
+// it is none. Follows the HTML standard: 2231 names, of which 106 need no semicolon; numbers that stand for no
+// character give U+FFFD, those of C1 controls the characters of Windows-1252.
+size_t decode_reference(std::string_view html, std::string& to);
+
+// Appends text as HTML: "&", "<", ">" and no-break spaces become references.
+void append_as_html(std::string_view text, std::string& to);
 
 }  // namespace qkv

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/to_size.h"
-#include "documents/character_references.h"
+#include "documents/html_tokens.h"
 
 namespace qkv {
 namespace {

@@ -1,9 +1,13 @@
-// Codes and names of languages, as clients of LibreTranslate send and show them.
+// Codes and names of languages, as clients of LibreTranslate send and show them, and a guess of the language of a text.
 #pragma once
 
+#include <cstddef>
+#include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace qkv {
 
@@ -31,5 +35,27 @@ std::optional<LanguagePair> parse_language_pair(std::string_view text);
 // Returns the languages that the last part of a path ends with, such as those of "runs/m30k-en-de/": two languages with
 // two-letter codes, in lower case. Returns und and und otherwise.
 LanguagePair languages_of_path(std::string_view path);
+
+// A source language, and a function that returns the number of tokens of a text in its vocabulary, which is larger the
+// worse the vocabulary fits (count_tokens).
+struct OfferedLanguage {
+  std::string code;
+  std::function<size_t(const std::string& text)> count_tokens;
+};
+
+struct DetectedLanguage {
+  std::string code;
+  double confidence = 0;  // 0 to 100
+
+  bool operator==(const DetectedLanguage&) const = default;
+};
+
+// Returns all languages, the likeliest first. The confidence of each is 100 times its share of the sum of characters
+// per token; 0 if there is only one language, or if the text has no tokens.
+std::vector<DetectedLanguage> detect_language(const std::string& text, std::span<const OfferedLanguage> languages);
+
+// Returns the number of tokens of a text, with one for each character that its pieces lack: vocabularies have one
+// token for any number of unknown characters next to each other. The pieces are spelled as in the vocabulary.
+size_t count_tokens(std::string_view text, std::span<const std::string> pieces, std::string_view unknown);
 
 }  // namespace qkv

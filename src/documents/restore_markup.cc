@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "documents/aligned_units.h"
-#include "documents/character_references.h"
+#include "documents/html_tokens.h"
 #include "documents/subtitles.h"
 #include "documents/tag_layout.h"
 

@@ -1,7 +1,9 @@
-// A text of which parts are translated, while every other byte stays as it is.
+// A text of which parts are translated, while every other byte stays as it is: plain text, HTML or subtitles.
 #pragma once
 
+#include <array>
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -43,5 +45,18 @@ struct SplitText {
 
 // Returns the document with its parts replaced, one replacement for each.
 std::string join(const SplitText& document, std::span<const std::string> replacements);
+
+// Splits plain text at LF, CRLF and CR. Each line that is not only white space is a part; line ends stay, as does a
+// byte-order mark. The text is valid UTF-8.
+SplitText split_lines(std::string text);
+
+// The ends of the names of files that split_text takes.
+inline constexpr std::array<std::string_view, 3> kTextFileExtensions = {".txt", ".html", ".srt"};
+
+// Returns the format of a file by the end of its name, in any case; nullopt if it is not one of kTextFileExtensions.
+std::optional<TextFormat> format_of_file(std::string_view name);
+
+// Splits a text. Throws Error if it is not valid UTF-8.
+SplitText split_text(TextFormat format, std::string text);
 
 }  // namespace qkv

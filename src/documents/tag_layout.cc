@@ -1,12 +1,74 @@
 #include "documents/tag_layout.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <optional>
+#include <span>
+#include <vector>
 
-#include "documents/boundary_finder.h"
+#include "documents/aligned_units.h"
 
 namespace qkv {
 namespace {
+
+// Finds the place of a translation that best separates the words before a place of the source from those after it.
+class BoundaryFinder {
+ public:
+  explicit BoundaryFinder(const AlignedUnits& aligned);
+
+  // Returns b such that the units on the wrong side have the least weight: those before b that are aligned with a token
+  // from `token` on, and those from b on that are aligned with one before; the first such b. Calls have rising tokens.
+  // The results rise as well. Takes time n log n for all of n units.
+  size_t find(size_t token);
+
+ private:
+  // The sums of the weights of the first units of a range: all of them, and the least sum with its number of units.
+  struct Node {
+    int64_t sum = 0, least = 0;
+    size_t count = 0;
+  };
+
+  void set(size_t unit, int64_t weight);
+  void update(size_t node, size_t units);
+
+  const AlignedUnits& aligned_;
+  std::vector<std::vector<size_t>> units_of_;  // of each source token
+  size_t width_ = 1;                           // leaves of the tree, a power of two
+  std::vector<Node> nodes_;                    // the children of node i are 2i and 2i + 1
+  size_t done_ = 0;                            // tokens before
+};
+
+BoundaryFinder::BoundaryFinder(const AlignedUnits& aligned) : aligned_(aligned), units_of_(aligned.source.size()) {
+  while (width_ < aligned.units.size()) width_ *= 2;
+  nodes_.resize(2 * width_);
+  for (size_t u = 0; u < aligned.units.size(); u++) {
+    const TargetUnit& unit = aligned.units[u];
+    if (unit.source == TargetUnit::kNone) continue;
+    units_of_[unit.source].push_back(u);
+    set(u, static_cast<int64_t>(unit.weight));
+  }
+}
+
+size_t BoundaryFinder::find(size_t token) {
+  for (; done_ < token; done_++)
+    for (const size_t u : units_of_[done_]) set(u, -static_cast<int64_t>(aligned_.units[u].weight));
+  return nodes_[1].count;
+}
+
+void BoundaryFinder::set(size_t unit, int64_t weight) {
+  size_t node = width_ + unit;
+  nodes_[node] = {weight, weight < 0 ? weight : 0, weight < 0 ? 1u : 0u};
+  for (size_t units = 1; node > 1; units *= 2) update(node /= 2, units);
+}
+
+// units: leaves of each child.
+void BoundaryFinder::update(size_t node, size_t units) {
+  const Node &left = nodes_[2 * node], &right = nodes_[2 * node + 1];
+  const int64_t least = left.sum + right.least;
+  nodes_[node] = {left.sum + right.sum, std::min(left.least, least), left.count};
+  if (least < left.least) nodes_[node].count = units + right.count;
+}
 
 constexpr size_t kDeepest = 64;  // elements within each other
 

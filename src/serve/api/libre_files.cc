@@ -8,7 +8,7 @@
 #include "core/fail.h"
 #include "core/json.h"
 #include "documents/restore_markup.h"
-#include "documents/text_files.h"
+#include "documents/split_text.h"
 #include "serve/api/libre_request.h"
 #include "serve/engine/text_work.h"
 

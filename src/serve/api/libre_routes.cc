@@ -4,10 +4,9 @@
 #include <nlohmann/json.hpp>
 
 #include "core/json.h"
-#include "documents/detect.h"
 #include "documents/languages.h"
 #include "documents/restore_markup.h"
-#include "documents/text_files.h"
+#include "documents/split_text.h"
 #include "serve/api/families.h"
 #include "serve/api/libre_files.h"
 #include "serve/api/libre_request.h"

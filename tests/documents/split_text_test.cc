@@ -1,4 +1,4 @@
-#include "documents/text_files.h"
+#include "documents/split_text.h"
 
 #include <gtest/gtest.h>
 

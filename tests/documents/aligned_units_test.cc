@@ -1,4 +1,4 @@
-#include "documents/token_places.h"
+#include "documents/aligned_units.h"
 
 #include <gtest/gtest.h>
 
