@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "serve/http/http_error.h"
+#include "serve/http/http_reply.h"
 
 namespace qkv {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <map>
 
-#include "serve/http/http_error.h"
+#include "serve/http/http_reply.h"
 #include "tests/support/errors.h"
 
 namespace qkv {

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "serve/http/http_error.h"
+#include "serve/http/http_reply.h"
 #include "serve/http/request_reader.h"
 
 namespace qkv::testing {

@@ -7,7 +7,7 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
-#include "serve/http/http_error.h"
+#include "serve/http/http_reply.h"
 #include "serve/http/request_reader.h"
 
 namespace {

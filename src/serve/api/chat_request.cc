@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "core/json.h"
-#include "serve/http/http_error.h"
+#include "serve/http/http_reply.h"
 
 namespace qkv {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "serve/http/http_error.h"
+#include "serve/http/http_reply.h"
 
 namespace qkv {
 namespace {

@@ -3,8 +3,8 @@
 
 #include "core/json.h"
 #include "serve/engine/service.h"
-#include "serve/http/ascii.h"
 #include "serve/http/client_address.h"
+#include "serve/http/http_target.h"
 #include "serve/metrics/trace.h"
 
 namespace qkv {

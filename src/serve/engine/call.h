@@ -14,7 +14,7 @@
 #include "serve/engine/request_track.h"
 #include "serve/engine/route.h"
 #include "serve/http/exchange.h"
-#include "serve/http/http_error.h"
+#include "serve/http/http_reply.h"
 
 namespace qkv {
 

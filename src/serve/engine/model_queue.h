@@ -10,7 +10,7 @@
 #include <mutex>
 #include <string>
 
-#include "serve/http/http_error.h"
+#include "serve/http/http_reply.h"
 #include "serve/metrics/model_metrics.h"
 
 namespace qkv {

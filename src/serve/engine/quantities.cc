@@ -8,7 +8,7 @@
 
 #include "core/fail.h"
 #include "core/json.h"
-#include "serve/http/ascii.h"
+#include "serve/http/http_target.h"
 
 namespace qkv {
 namespace {

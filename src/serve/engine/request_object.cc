@@ -4,7 +4,7 @@
 
 #include "core/json.h"
 #include "qkv/text.h"
-#include "serve/http/http_error.h"
+#include "serve/http/http_reply.h"
 
 namespace qkv {
 namespace {

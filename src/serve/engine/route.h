@@ -8,7 +8,6 @@
 #include <string_view>
 #include <vector>
 
-#include "serve/http/http_error.h"
 #include "serve/http/http_reply.h"
 
 namespace qkv {

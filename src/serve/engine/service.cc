@@ -11,7 +11,7 @@
 #include "core/system/start_thread.h"
 #include "core/system/threads.h"
 #include "serve/engine/warm_up.h"
-#include "serve/http/send_batch.h"
+#include "serve/http/callback_batch.h"
 
 namespace qkv {
 namespace {

@@ -27,11 +27,11 @@
 #include "serve/engine/served_model.h"
 #include "serve/engine/text_threads.h"
 #include "serve/http/api_keys.h"
+#include "serve/http/client_address.h"
 #include "serve/http/client_shares.h"
 #include "serve/http/http_server.h"
 #include "serve/http/origin.h"
 #include "serve/http/out_of_memory.h"
-#include "serve/http/trusted_proxies.h"
 #include "serve/metrics/metrics.h"
 #include "serve/metrics/request_log.h"
 

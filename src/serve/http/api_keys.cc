@@ -11,7 +11,7 @@
 
 #include "core/fail.h"
 #include "core/system/file_descriptor.h"
-#include "serve/http/ascii.h"
+#include "serve/http/http_target.h"
 
 namespace qkv {
 namespace {

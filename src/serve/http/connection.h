@@ -30,7 +30,6 @@ class Connection : public ReplySink, public std::enable_shared_from_this<Connect
   void send(std::string bytes, bool last, bool broken) override;
 
  private:
-  // The course of a request: connection_request.cc.
   boost::asio::awaitable<bool> serve_one();  // returns whether another one may follow
   boost::asio::awaitable<bool> refuse_one(RequestReader& reader, const HttpError& error, std::shared_ptr<void> hold);
   boost::asio::awaitable<bool> fill(RequestReader& reader, bool head_only);  // returns false if the client left

@@ -1,28 +1,143 @@
 #include "serve/http/http_server.h"
 
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <boost/asio/basic_socket_acceptor.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
+#include <boost/asio/generic/stream_protocol.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/local/stream_protocol.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
+#include <cstring>
 #include <map>
 #include <set>
+#include <string>
 
+#include "core/fail.h"
 #include "serve/http/client_address.h"
 #include "serve/http/connection.h"
-#include "serve/http/listener.h"
 #include "serve/http/out_of_memory.h"
 
 namespace qkv {
+
+// A socket that the server accepts connections from. Not in the unnamed namespace, because members of HttpServer::State
+// have it.
+struct Listener {
+  using Acceptor = boost::asio::basic_socket_acceptor<boost::asio::generic::stream_protocol>;
+
+  Acceptor acceptor;
+  std::string address;    // "HOST:PORT" or "unix:PATH"
+  std::string path = "";  // of a socket that the server has made, and removes at its end
+
+  bool is_local() const { return address.starts_with("unix:"); }
+};
+
 namespace {
 
 namespace asio = boost::asio;
 
+using asio::ip::tcp;
+using Local = asio::local::stream_protocol;
+using Generic = asio::generic::stream_protocol;
+
 constexpr std::chrono::milliseconds kPause{100};  // after an accept that failed, for want of descriptors say
+constexpr std::string_view kUnixPrefix = "unix:";
+
+// Removes a socket whose server has died: nobody accepts there.
+void remove_dead_socket(asio::io_context& io, const std::string& path) {
+  struct stat status = {};
+  if (::lstat(path.c_str(), &status) != 0 || !S_ISSOCK(status.st_mode)) return;
+  boost::system::error_code error;
+  Local::socket(io).connect(Local::endpoint(path), error);
+  if (error == asio::error::connection_refused) ::unlink(path.c_str());
+}
+
+std::pair<std::string, std::string> host_and_port(const std::string& address) {
+  const size_t colon = address.rfind(':');
+  if (colon == address.npos || colon == 0 || colon + 1 == address.size())
+    fail("listen must be HOST:PORT or unix:PATH (is \"{}\")", address);
+  std::string host = address.substr(0, colon);
+  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
+  return {host, address.substr(colon + 1)};
+}
+
+bool is_internet(const Generic::endpoint& end) {
+  const int family = end.protocol().family();
+  return family == AF_INET || family == AF_INET6;
+}
+
+template <class End>
+End converted(const Generic::endpoint& from) {
+  End end;
+  end.resize(from.size());
+  std::memcpy(end.data(), from.data(), from.size());
+  return end;
+}
+
+std::string address_text(const tcp::endpoint& end) {
+  const std::string host = end.address().to_string();
+  return fmt::format("{}:{}", end.address().is_v6() ? "[" + host + "]" : host, end.port());
+}
+
+std::string address_text(const Local::endpoint& end) {
+  std::string path = end.path();
+  if (path.starts_with('\0')) path[0] = '@';  // a name that is no path, as Linux writes it
+  return fmt::format("{}{}", kUnixPrefix, path);
+}
+
+// Returns an option of a socket; 0 for a descriptor that is none.
+int socket_option(int descriptor, int option) {
+  int value = 0;
+  socklen_t size = sizeof(value);
+  return ::getsockopt(descriptor, SOL_SOCKET, option, &value, &size) == 0 ? value : 0;
+}
+
+// Listens on "HOST:PORT" or "unix:PATH"; port 0 takes a free one. Throws Error.
+Listener listen_on(asio::io_context& io, const std::string& address) {
+  const bool is_path = address.starts_with(kUnixPrefix);
+  try {
+    if (is_path) {
+      const std::string path = address.substr(kUnixPrefix.size());
+      remove_dead_socket(io, path);
+      return {Listener::Acceptor(io, Generic::endpoint(Local::endpoint(path))), address, path};
+    }
+    const auto [host, port] = host_and_port(address);
+    const tcp::endpoint end = tcp::resolver(io).resolve(host, port, tcp::resolver::passive)->endpoint();
+    Listener::Acceptor acceptor(io, Generic::endpoint(end));
+    const auto taken = converted<tcp::endpoint>(acceptor.local_endpoint()).port();
+    return {std::move(acceptor), fmt::format("{}:{}", address.substr(0, address.rfind(':')), taken)};
+  } catch (const boost::system::system_error& error) {
+    fail("{}: cannot listen: {}", address, error.code().message());
+  }
+}
+
+// Takes a socket that listens already, which it closes at its end. Throws Error for any other descriptor.
+Listener take_listener(asio::io_context& io, int descriptor) {
+  const int family = socket_option(descriptor, SO_DOMAIN);
+  if (socket_option(descriptor, SO_TYPE) != SOCK_STREAM || socket_option(descriptor, SO_ACCEPTCONN) == 0 ||
+      (family != AF_INET && family != AF_INET6 && family != AF_UNIX))
+    fail("descriptor {}: must be a stream socket of TCP or a path that listens", descriptor);
+  ::fcntl(descriptor, F_SETFD, FD_CLOEXEC);
+  Listener::Acceptor acceptor(io, Generic(family, 0), descriptor);
+  const Generic::endpoint end = acceptor.local_endpoint();
+  return {std::move(acceptor), is_internet(end) ? address_text(converted<tcp::endpoint>(end))
+                                                : address_text(converted<Local::endpoint>(end))};
+}
+
+// Returns the address of a client, without its port; "unix" for one on the same machine.
+std::string client_name(const Generic::socket& socket) {
+  boost::system::error_code error;
+  const Generic::endpoint end = socket.remote_endpoint(error);
+  if (error) return "";
+  return is_internet(end) ? converted<tcp::endpoint>(end).address().to_string() : "unix";
+}
 
 }  // namespace
 

@@ -4,7 +4,7 @@
 #include <charconv>
 
 #include "core/json.h"
-#include "serve/http/http_error.h"
+#include "serve/http/http_reply.h"
 #include "text/unicode.h"
 
 namespace qkv {
@@ -53,9 +53,7 @@ bool is_target_byte(char c) {
 }
 
 bool starts_with_scheme(std::string_view target, std::string_view scheme) {
-  const auto same = [](char a, char b) { return (a >= 'A' && a <= 'Z' ? a + 32 : a) == b; };
-  return target.size() >= scheme.size() &&
-         std::equal(scheme.begin(), scheme.end(), target.begin(), [&](char b, char a) { return same(a, b); });
+  return equals_ignoring_case(target.substr(0, scheme.size()), scheme);
 }
 
 bool is_name(std::string_view name) {

@@ -4,20 +4,14 @@
 #include <utility>
 
 #include "core/json.h"
-#include "serve/http/http_error.h"
+#include "serve/http/http_reply.h"
+#include "serve/http/http_target.h"
 #include "text/unicode.h"
 
 namespace qkv {
 namespace {
 
 constexpr size_t kMostParts = 64, kMostPartHeaders = 16, kMostPartHead = 4096, kLongestBoundary = 70;
-
-std::string lower_letters(std::string_view text) {
-  std::string lower(text);
-  std::ranges::transform(lower, lower.begin(),
-                         [](char c) { return static_cast<char>(c >= 'A' && c <= 'Z' ? c + 32 : c); });
-  return lower;
-}
 
 std::string_view without_spaces(std::string_view text) {
   const size_t begin = text.find_first_not_of(" \t");
@@ -60,13 +54,13 @@ HeaderValue read_value(std::string_view text) {
   HeaderValue header;
   const std::string_view whole = text;
   const size_t end = std::min(text.find(';'), text.size());
-  header.value = lower_letters(without_spaces(text.substr(0, end)));
+  header.value = ascii_lower(without_spaces(text.substr(0, end)));
   text.remove_prefix(end);
   while (!text.empty()) {
     text = without_spaces(text.substr(1));  // behind ";"
     if (text.empty()) break;
     const size_t equals = std::min(text.find('='), text.size());
-    std::string name = lower_letters(without_spaces(text.substr(0, equals)));
+    std::string name = ascii_lower(without_spaces(text.substr(0, equals)));
     text = without_spaces(text.substr(std::min(equals + 1, text.size())));
     if (!is_token(name) || header.find(name)) refuse(400, "a header has a wrong parameter ({})", excerpt(whole));
     std::string value;
@@ -108,7 +102,7 @@ std::string checked_name(const std::string& name) {
 
 void read_part_header(std::string_view line, FormPart& part, bool& is_named) {
   const size_t colon = std::min(line.find(':'), line.size());
-  const std::string name = lower_letters(line.substr(0, colon));
+  const std::string name = ascii_lower(line.substr(0, colon));
   const bool has_controls =
       std::ranges::any_of(line, [](char c) { return (c >= 0 && c < ' ' && c != '\t') || c == 127; });
   if (colon == line.size() || !is_token(name) || has_controls)
@@ -123,9 +117,9 @@ void read_part_header(std::string_view line, FormPart& part, bool& is_named) {
     part.name = checked_name(*given);
     if (filename) part.filename = checked_name(*filename);
   } else if (name == "content-type") {
-    part.type = lower_letters(without_spaces(value.substr(0, value.find(';'))));
+    part.type = ascii_lower(without_spaces(value.substr(0, value.find(';'))));
   } else if (name == "content-transfer-encoding") {
-    const std::string coding = lower_letters(without_spaces(value));
+    const std::string coding = ascii_lower(without_spaces(value));
     if (coding != "7bit" && coding != "8bit" && coding != "binary")
       refuse(400, "a part of a form must not have a transfer coding (has {})", excerpt(coding));
   }
@@ -154,7 +148,7 @@ FormPart read_part_head(std::string_view& text) {
 }  // namespace
 
 bool is_multipart(std::string_view content_type) {
-  return lower_letters(without_spaces(content_type.substr(0, content_type.find(';')))) == "multipart/form-data";
+  return ascii_lower(without_spaces(content_type.substr(0, content_type.find(';')))) == "multipart/form-data";
 }
 
 std::vector<FormPart> parse_multipart(std::string_view content_type, std::string_view body) {

@@ -5,8 +5,7 @@
 
 #include "core/fail.h"
 #include "core/json.h"
-#include "serve/http/ascii.h"
-#include "serve/http/http_error.h"
+#include "serve/http/http_reply.h"
 #include "serve/http/http_target.h"
 
 namespace qkv {
