@@ -1,4 +1,4 @@
-// The log of requests: its lines, its limits, and logs that block or are closed.
+// The log of requests: its lines, its limits, logs that block or are closed, and the header traceparent.
 #include "serve/metrics/request_log.h"
 
 #include <fcntl.h>
@@ -8,8 +8,11 @@
 
 #include <csignal>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <sstream>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "core/system/file_descriptor.h"
 #include "tests/support/temp_dir.h"
@@ -239,6 +242,57 @@ TEST(RequestLog, TakesRequestsOfSeveralThreads) {
   const std::vector<std::string> lines = file.lines();
   EXPECT_EQ(lines.size(), 4000u);
   for (const std::string& line : lines) EXPECT_EQ(json::parse(line)["id"], "5f0c");
+}
+
+const std::string kTrace = "4bf92f3577b34da6a3ce929d0e0e4736", kSpan = "00f067aa0ba902b7";
+const std::string kHeader = "00-" + kTrace + "-" + kSpan + "-01";
+
+TEST(Trace, IsReadFromTheHeader) {
+  const auto context = parse_traceparent(kHeader);
+  ASSERT_TRUE(context);
+  EXPECT_EQ(context->trace, kTrace);
+  EXPECT_EQ(context->parent, kSpan);
+  EXPECT_TRUE(context->sampled);
+  EXPECT_FALSE(parse_traceparent("00-" + kTrace + "-" + kSpan + "-00")->sampled);
+  EXPECT_FALSE(parse_traceparent("00-" + kTrace + "-" + kSpan + "-fe")->sampled);
+  EXPECT_TRUE(parse_traceparent("00-" + kTrace + "-" + kSpan + "-0b")->sampled);
+}
+
+TEST(Trace, IsDroppedUnlessItIsOfVersion00) {
+  const std::vector<std::string> headers = {"",
+                                            "00",
+                                            "01-" + kTrace + "-" + kSpan + "-01",
+                                            "ff-" + kTrace + "-" + kSpan + "-01",
+                                            kHeader + "-",
+                                            kHeader + " ",
+                                            " " + kHeader,
+                                            kHeader + "-extra",
+                                            "00-" + std::string(32, '0') + "-" + kSpan + "-01",
+                                            "00-" + kTrace + "-" + std::string(16, '0') + "-01"};
+  for (const std::string& header : headers) EXPECT_FALSE(parse_traceparent(header)) << header;
+}
+
+TEST(Trace, IsDroppedWithACharacterThatIsNoLowerCaseHexadecimalDigit) {
+  for (size_t i = 0; i < kHeader.size(); i++)
+    for (const char c : {'A', 'F', 'g', 'G', '/', ':', '`', ' ', '\0', '\x80'}) {
+      std::string header = kHeader;
+      header[i] = c;
+      EXPECT_FALSE(parse_traceparent(header)) << header;
+    }
+}
+
+TEST(Trace, IsDroppedWhenItIsCut) {
+  for (size_t size = 0; size < kHeader.size(); size++) EXPECT_FALSE(parse_traceparent(kHeader.substr(0, size)));
+}
+
+TEST(Trace, GivesASpanThatIsNewAndValid) {
+  std::set<std::string> spans;
+  for (int i = 0; i < 1000; i++) {
+    const std::string span = new_span();
+    EXPECT_TRUE(parse_traceparent("00-" + kTrace + "-" + span + "-01")) << span;
+    spans.insert(span);
+  }
+  EXPECT_EQ(spans.size(), 1000u);
 }
 
 }  // namespace

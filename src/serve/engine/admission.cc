@@ -5,7 +5,7 @@
 #include "serve/engine/service.h"
 #include "serve/http/client_address.h"
 #include "serve/http/http_target.h"
-#include "serve/metrics/trace.h"
+#include "serve/metrics/request_log.h"
 
 namespace qkv {
 namespace {

@@ -1,21 +1,122 @@
 #include "serve/metrics/metrics.h"
 
+#include <prometheus/metric_family.h>
 #include <prometheus/text_serializer.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <ctime>
+#include <filesystem>
+#include <fstream>
 #include <map>
 #include <mutex>
+#include <string>
 #include <unordered_map>
+#include <vector>
 
 #include "core/fail.h"
 #include "core/system/isa.h"
 #include "core/to_size.h"
-#include "serve/metrics/model_families.h"
-#include "serve/metrics/process_metrics.h"
-#include "serve/metrics/series.h"
+#include "serve/metrics/metric_families.h"
 
 namespace qkv {
 namespace {
+
+// Counters or gauges that are built for one answer.
+class ScrapedFamily {
+ public:
+  ScrapedFamily(prometheus::MetricType type, std::string name, std::string help);
+
+  // Adds a value to the series with these labels, which is new or has been added before.
+  ScrapedFamily& add(double value, const prometheus::Labels& labels = {});
+
+  const prometheus::MetricFamily& family() const { return family_; }
+
+ private:
+  prometheus::MetricFamily family_;
+};
+
+ScrapedFamily::ScrapedFamily(prometheus::MetricType type, std::string name, std::string help)
+    : family_{std::move(name), std::move(help), type, {}} {}
+
+ScrapedFamily& ScrapedFamily::add(double value, const prometheus::Labels& labels) {
+  std::vector<prometheus::ClientMetric::Label> wanted;
+  for (const auto& [name, text] : labels) wanted.push_back({name, text});
+  auto& series = family_.metric;
+  auto place = std::find_if(series.begin(), series.end(), [&](const auto& known) { return known.label == wanted; });
+  if (place == series.end()) {
+    place = series.emplace(series.end());
+    place->label = std::move(wanted);
+  }
+  (family_.type == prometheus::MetricType::Counter ? place->counter.value : place->gauge.value) += value;
+  return *this;
+}
+
+// ---- The process
+
+double cpu_seconds() {
+  timespec time = {};
+  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+double resident_bytes() {
+  double total = 0, resident = 0;
+  std::ifstream("/proc/self/statm") >> total >> resident;  // pages
+  return resident * static_cast<double>(::sysconf(_SC_PAGESIZE));
+}
+
+double open_descriptors() {
+  std::error_code error;
+  double count = 0;
+  std::filesystem::directory_iterator files("/proc/self/fd", error), end;
+  for (; !error && files != end; files.increment(error)) count++;
+  return count > 0 ? count - 1 : 0;  // without the one that lists them
+}
+
+double most_descriptors() {
+  rlimit limit = {};
+  ::getrlimit(RLIMIT_NOFILE, &limit);
+  return static_cast<double>(limit.rlim_cur);
+}
+
+// The time when the system started, in seconds since 1970, and then that of the process, in ticks after it.
+double start_seconds() {
+  double boot = 0, ticks = 0;
+  std::ifstream system("/proc/stat");
+  for (std::string name; system >> name;)
+    if (name == "btime") system >> boot;
+  std::ifstream process("/proc/self/stat");
+  std::string word;
+  std::getline(process, word, ')');  // the number, and the name in parentheses
+  for (int i = 3; i < 22; i++) process >> word;
+  process >> ticks;  // field 22
+  return boot + ticks / static_cast<double>(::sysconf(_SC_CLK_TCK));
+}
+
+// Reads the metrics that every program reports to Prometheus under the same names: process_cpu_seconds_total,
+// process_resident_memory_bytes, process_open_fds, process_max_fds and process_start_time_seconds. A value that the
+// system does not give, for want of /proc say, is 0.
+std::vector<prometheus::MetricFamily> process_metrics() {
+  using enum prometheus::MetricType;
+  static const double started = start_seconds();
+  return {
+      ScrapedFamily(Counter, "process_cpu_seconds_total", "Processor time of the process, in seconds")
+          .add(cpu_seconds())
+          .family(),
+      ScrapedFamily(Gauge, "process_resident_memory_bytes", "Memory of the process, in bytes")
+          .add(resident_bytes())
+          .family(),
+      ScrapedFamily(Gauge, "process_open_fds", "Open file descriptors").add(open_descriptors()).family(),
+      ScrapedFamily(Gauge, "process_max_fds", "Limit of open file descriptors").add(most_descriptors()).family(),
+      ScrapedFamily(Gauge, "process_start_time_seconds", "Start of the process, in seconds since 1970")
+          .add(started)
+          .family(),
+  };
+}
+
+// ---- The server
 
 using prometheus::Counter;
 using prometheus::Gauge;

@@ -1,7 +1,7 @@
 #include "serve/metrics/model_metrics.h"
 
 #include "core/to_size.h"
-#include "serve/metrics/model_families.h"
+#include "serve/metrics/metric_families.h"
 
 namespace qkv {
 namespace {

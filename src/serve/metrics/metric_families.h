@@ -1,11 +1,29 @@
-// The families of the series of models (serve/metrics/model_metrics.h).
+// Families of series in a registry of prometheus-cpp.
 #pragma once
 
-#include "serve/metrics/series.h"
+#include <prometheus/counter.h>
+#include <prometheus/gauge.h>
+#include <prometheus/histogram.h>
+#include <prometheus/registry.h>
+
+#include <string>
 
 namespace qkv {
 
-// Upper bounds of the buckets.
+inline auto& counters(prometheus::Registry& registry, const char* name, const char* help) {
+  return prometheus::BuildCounter().Name(name).Help(help).Register(registry);
+}
+inline auto& gauges(prometheus::Registry& registry, const char* name, const char* help) {
+  return prometheus::BuildGauge().Name(name).Help(help).Register(registry);
+}
+inline auto& histograms(prometheus::Registry& registry, const char* name, const char* help) {
+  return prometheus::BuildHistogram().Name(name).Help(help).Register(registry);
+}
+
+// The number of series of a histogram: one for each bound and for infinity, the sum and the count.
+inline size_t series_of(const prometheus::Histogram::BucketBoundaries& bounds) { return bounds.size() + 3; }
+
+// Upper bounds of the buckets of a histogram.
 using Bounds = prometheus::Histogram::BucketBoundaries;
 inline const Bounds kWaitSeconds = {0.001, 0.005, 0.025, 0.1, 0.25, 1, 5, 15, 60};
 inline const Bounds kStepSeconds = {0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5};
@@ -15,6 +33,7 @@ inline const Bounds kStepRows = {1, 2, 4, 8, 16, 32, 64, 128, 256, 512};
 constexpr size_t kModelSeries = 21;
 inline const size_t kModelHistograms = 2 * series_of(kWaitSeconds) + 2 * series_of(kStepSeconds) + series_of(kStepRows);
 
+// The families of the series of models (serve/metrics/model_metrics.h).
 struct ModelFamilies {
   explicit ModelFamilies(prometheus::Registry& r)
       : waiting(gauges(r, "qkv_requests_waiting", "Requests that wait for a model")),
