@@ -53,7 +53,7 @@ std::vector<std::string> Server::listen(const std::vector<int>& sockets) {
   for (const int socket : sockets) addresses.push_back(state_->http.take(socket));
   for (const std::string& address : wanted) addresses.push_back(state_->http.listen(address));
   if (!state_->options.metrics_listen.empty()) state_->metrics_http.listen(state_->options.metrics_listen);
-  state_->service.set_listeners(addresses);
+  state_->service.admission().set_listeners(addresses);
   const HttpServer& http = state_->http;
   state_->service.read_connections_from(
       {[&http] { return static_cast<double>(http.counts().active); },

@@ -27,7 +27,7 @@ class WatchedServer {
   // threads: of a step that computes.
   explicit WatchedServer(int64_t threads = 1)
       : service_(options_in(directory_, threads)), http_({.look = std::chrono::milliseconds(5)}, service_) {
-    service_.set_listeners({http_.listen("unix:" + directory_ / "socket")});
+    service_.admission().set_listeners({http_.listen("unix:" + directory_ / "socket")});
     service_.load();
     io_ = std::async(std::launch::async, [this] {
       io.watch();

@@ -199,8 +199,8 @@ void answer_settings(const CallPtr& call) {
   call->reply_json(ordered_json{
       {"charLimit", service.options().max_text},
       {"frontendTimeout", 300},
-      {"apiKeys", service.needs_keys()},
-      {"keyRequired", service.needs_keys()},
+      {"apiKeys", service.admission().needs_keys()},
+      {"keyRequired", service.admission().needs_keys()},
       {"suggestions", !service.options().suggestions.empty()},
       {"filesTranslation", service.options().files},
       {"supportedFilesFormat", service.options().files ? ordered_json(kTextFileExtensions) : ordered_json::array()},

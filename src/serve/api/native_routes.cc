@@ -85,8 +85,9 @@ void answer_attend(const CallPtr& call) {
   if (model->generator && !(target + from + to).empty())
     refuse_field("target", "is for translators; {} is a language model", model->name);
   const int64_t bytes = kWeightBytes * check_text_weights(*model, text, target, more);
-  call->service().leave(
-      call, [bytes](const CallPtr& started) { started->service().hold_answer(started->track(), bytes, 429); });
+  call->service().leave(call, [bytes](const CallPtr& started) {
+    started->service().admission().hold_answer(started->track(), bytes, 429);
+  });
   const auto map = std::make_shared<AttentionMap>();
   const auto attend = [=] {
     *map = model->translator ? model->translator->attend(text, target, from, to) : model->generator->attend(text, more);

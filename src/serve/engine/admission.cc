@@ -1,16 +1,19 @@
-// The part of the service that runs on the I/O thread: which requests are taken, and what is counted at their end.
+#include "serve/engine/admission.h"
+
+#include <unistd.h>
+
 #include <algorithm>
 
 #include "core/json.h"
-#include "serve/engine/service.h"
-#include "serve/http/client_address.h"
+#include "serve/engine/served_model.h"
 #include "serve/http/http_target.h"
-#include "serve/metrics/request_log.h"
 
 namespace qkv {
 namespace {
 
-constexpr int64_t kShortAnswer = 64 << 10;    // bytes, which do not count as unread
+constexpr int64_t kShortAnswer = 64 << 10;  // bytes, which do not count as unread
+constexpr int64_t kAnswersPerBody = 4;      // bytes of unread answers, for each of the bodies
+constexpr int64_t three_quarters(int64_t bytes) { return bytes - bytes / 4; }
 constexpr uint64_t kUnwantedBody = 64 << 10;  // of a GET with a body, which is dropped
 // The status in the log when there was no answer, or not even a request.
 constexpr int kClientLeft = 499, kHandshakeFailed = 525;
@@ -48,7 +51,48 @@ RequestTrack& track_held_by(const Exchange& exchange) { return *static_cast<Requ
 
 }  // namespace
 
-std::shared_ptr<RequestTrack> Service::track_of(const RequestHead& head, const std::string& peer) const {
+void DefaultModels::set(const std::vector<std::shared_ptr<ServedModel>>& models) {
+  const std::lock_guard lock(mutex_);
+  for (size_t i = 0; i < kModelUses.size(); i++) {
+    const auto serves = [use = kModelUses[i]](const auto& model) { return model->serves(use); };
+    models_[i] = std::ranges::count_if(models, serves) == 1 ? *std::ranges::find_if(models, serves) : nullptr;
+  }
+}
+
+std::shared_ptr<ServedModel> DefaultModels::find(ModelUse use) const {
+  const std::lock_guard lock(mutex_);
+  const auto place = std::ranges::find(kModelUses, use);
+  return place == kModelUses.end() ? nullptr : models_[static_cast<size_t>(place - kModelUses.begin())];
+}
+
+Admission::Admission(const ServerOptions& options, Metrics& metrics)
+    : options_(options),
+      metrics_(metrics),
+      log_(options.log, STDERR_FILENO),
+      proxies_(options.trust_proxy),
+      bodies_(options.bodies, three_quarters(options.bodies)),
+      answers_(kAnswersPerBody * options.bodies, options.bodies) {
+  if (!options.api_keys.empty()) keys_.emplace(options.api_keys);
+}
+
+void Admission::set_listeners(const std::vector<std::string>& addresses) {
+  origins_.emplace(addresses, options_.allow_host, options_.cors_origin);
+}
+
+void Admission::set_models(const std::vector<ModelPtr>& models) {
+  default_models_.set(models);
+  loading_ = false;
+}
+
+void Admission::reload_keys() {
+  if (keys_) keys_->reload();
+}
+
+std::optional<std::string> Admission::name_of_key(std::string_view key) const {
+  return keys_ && !key.empty() ? keys_->name_of(key) : std::nullopt;
+}
+
+std::shared_ptr<RequestTrack> Admission::track_of(const RequestHead& head, const std::string& peer) const {
   auto track = std::make_shared<RequestTrack>();
   const std::string address = proxies_.client_of(peer, head);
   track->client = client_of_address(address);
@@ -63,7 +107,7 @@ std::shared_ptr<RequestTrack> Service::track_of(const RequestHead& head, const s
   return track;
 }
 
-void Service::check_key(const RequestHead& head, const Route& route, RequestTrack& track) const {
+void Admission::check_key(const RequestHead& head, const Route& route, RequestTrack& track) const {
   if (!keys_) return;
   const std::string_view key = presented_key(head);
   if (const std::optional<std::string> name = name_of_key(key)) {
@@ -77,7 +121,7 @@ void Service::check_key(const RequestHead& head, const Route& route, RequestTrac
 
 // Refuses a request that no body could save. Where several models could answer, the body chooses one, and the request
 // is refused later.
-void Service::check_room(const RequestHead& head, const Route& route, const RequestTrack& track) const {
+void Admission::check_room(const RequestHead& head, const Route& route, const RequestTrack& track) const {
   if (loading_ || ending_)
     throw HttpError(503, ending_ ? "the server is shutting down" : "Loading model", ending_ ? "draining" : "loading",
                     std::chrono::seconds(1));
@@ -87,7 +131,7 @@ void Service::check_room(const RequestHead& head, const Route& route, const Requ
   model->queue.check_room(client, 1, 1, deadline_of(head, options_.deadline, true));
 }
 
-void Service::grant_body(const RequestHead& head, RequestTrack& track) {
+void Admission::grant_body(const RequestHead& head, RequestTrack& track) {
   const auto most = static_cast<uint64_t>(options_.max_body);
   const auto bytes = static_cast<int64_t>(std::min(head.chunked ? most : head.content_length.value_or(0), most));
   if (bytes == 0) return;
@@ -104,13 +148,13 @@ void Service::grant_body(const RequestHead& head, RequestTrack& track) {
 }
 
 // Refuses a client that does not read its answers.
-void Service::check_answers(const RequestTrack& track) const {
+void Admission::check_answers(const RequestTrack& track) const {
   if (answers_.of(track.client) < answers_.most_of_one()) return;
   throw HttpError(429, fmt::format("this client has not read {} bytes of its answers", answers_.of(track.client)),
                   "answers", std::chrono::seconds(1));
 }
 
-void Service::hold_answer(RequestTrack& track, int64_t bytes, int status) {
+void Admission::hold_answer(RequestTrack& track, int64_t bytes, int status) {
   if (track.answers) answers_.give_back(track.answer_client, track.answer_held);
   track.answers = nullptr;
   if (bytes <= kShortAnswer) return;
@@ -126,7 +170,7 @@ void Service::hold_answer(RequestTrack& track, int64_t bytes, int status) {
   track.answer_held = bytes;
 }
 
-void Service::admit(const RequestHead& head, const std::string& peer, Grant& grant) {
+void Admission::admit(const RequestHead& head, const std::string& peer, Grant& grant) {
   const std::shared_ptr<RequestTrack> track = track_of(head, peer);
   track->match = find_route(head.method, head.target.path);
   grant = {kUnwantedBody, track};
@@ -154,24 +198,12 @@ void Service::admit(const RequestHead& head, const std::string& peer, Grant& gra
   }
 }
 
-void Service::handle(std::shared_ptr<Exchange> exchange) {
-  const auto track = std::static_pointer_cast<RequestTrack>(exchange->hold());
-  const RouteMatch& match = track->match;
-  if (!match.route) {
-    track->end(Outcome::done);
-    const auto preflight = origins_ ? origins_->preflight(exchange->head(), match.allowed) : std::nullopt;
-    return exchange->reply(preflight.value_or(HttpReply{204, "", "", {{"Allow", match.allowed + ", OPTIONS"}}}));
-  }
-  if (match.route->answer_at_once) {
-    track->end(Outcome::done);
-    return exchange->reply(match.route->answer_at_once(*this, *exchange));
-  }
-  const auto call = std::make_shared<Call>(*this, exchange, track);
-  exchange->on_gone([this, weak = std::weak_ptr(call)] { post_to(weak, [](const CallPtr& gone) { gone->cancel(); }); });
-  post([call] { call->start(); });
+HttpReply Admission::answer_options(const RequestHead& head, const RouteMatch& match) const {
+  const auto preflight = origins_ ? origins_->preflight(head, match.allowed) : std::nullopt;
+  return preflight.value_or(HttpReply{204, "", "", {{"Allow", match.allowed + ", OPTIONS"}}});
 }
 
-HttpReply Service::refusal(const Refusal& refused) {
+HttpReply Admission::refusal(const Refusal& refused) {
   const RequestHead none, *head = refused.head;
   const int status = refused.error.status;
   if (!head) metrics_.malformed(status);
@@ -189,7 +221,7 @@ HttpReply Service::refusal(const Refusal& refused) {
   return reply;
 }
 
-void Service::ended(const Exchange& exchange) {
+void Admission::ended(const Exchange& exchange) {
   RequestTrack& track = track_held_by(exchange);
   track.change([&](RequestRecord& record) {
     record.id = exchange.id();
@@ -199,7 +231,7 @@ void Service::ended(const Exchange& exchange) {
   finish(track, exchange.status() == 0 ? kClientLeft : exchange.status(), &exchange.head());
 }
 
-void Service::handshake_failed(const std::string& peer) {
+void Admission::handshake_failed(const std::string& peer) {
   metrics_.malformed(kHandshakeFailed);
   const std::shared_ptr<RequestTrack> track = track_of(RequestHead(), peer);
   track->end(Outcome::failed);
@@ -208,7 +240,7 @@ void Service::handshake_failed(const std::string& peer) {
   log_.write(std::move(record));
 }
 
-void Service::finish(RequestTrack& track, int status, const RequestHead* head) {
+void Admission::finish(RequestTrack& track, int status, const RequestHead* head) {
   RequestRecord record = track.take();
   record.status = status;
   if (track.match.route) record.route = track.match.route->path;

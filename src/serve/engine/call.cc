@@ -118,9 +118,9 @@ void Call::use(const ModelPtr& model) {
 }
 
 void Call::identify(std::string_view key) {
-  if (track_->has_key || !service_.needs_keys()) return;
+  if (track_->has_key || !service_.admission().needs_keys()) return;
   if (key.empty()) throw HttpError(400, "Please contact the server operator to get an API key");
-  const std::optional<std::string> name = service_.name_of_key(key);
+  const std::optional<std::string> name = service_.admission().name_of_key(key);
   if (!name) throw HttpError(403, "Invalid API key");
   client_ = salt_ = *name;
   track_->change([&](RequestRecord& record) { record.client = *name; });
@@ -153,7 +153,7 @@ void Call::reply(HttpReply reply) {
     const auto left = std::make_shared<HttpReply>(std::move(reply));
     return service_.leave(shared_from_this(), [left](const CallPtr& call) { call->reply(std::move(*left)); });
   }
-  service_.hold_answer(*track_, std::ssize(reply.body), 503);
+  service_.admission().hold_answer(*track_, std::ssize(reply.body), 503);
   track_->end(Outcome::done);
   exchange_->reply(std::move(reply));
   end(Outcome::done);

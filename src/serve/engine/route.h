@@ -1,4 +1,5 @@
 // The routes of the server. A route is one entry of a table: its method and path, and the function that answers it.
+// Errors have the form that the clients of its family expect.
 #pragma once
 
 #include <array>

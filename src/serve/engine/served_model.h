@@ -17,7 +17,6 @@
 #include "qkv/serving.h"
 #include "qkv/titles.h"
 #include "qkv/translator.h"
-#include "serve/engine/batch_queue.h"
 #include "serve/engine/compute.h"
 #include "serve/engine/model_queue.h"
 #include "serve/engine/route.h"
@@ -115,5 +114,9 @@ class ServedModel {
   ModelMetrics& metrics_;
   std::vector<LaneThread> lanes_;
 };
+
+// Computes a short request and waits for its end, so that the weights are in memory, and caches and threads are made.
+// The model has been started. An error is that of later requests, and does not matter here.
+void warm_up(ServedModel& model);
 
 }  // namespace qkv

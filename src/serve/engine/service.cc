@@ -1,7 +1,5 @@
 #include "serve/engine/service.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <future>
 
@@ -10,7 +8,6 @@
 #include "core/json.h"
 #include "core/system/start_thread.h"
 #include "core/system/threads.h"
-#include "serve/engine/warm_up.h"
 #include "serve/http/callback_batch.h"
 
 namespace qkv {
@@ -31,9 +28,7 @@ std::vector<MetricsModel> metrics_models(const std::vector<ServedRun>& runs) {
 }
 
 constexpr int kTextThreads = 2, kShortTextThreads = 1;
-constexpr size_t kShort = 512;          // bytes of a text that the prepare thread reads or writes itself
-constexpr int64_t kAnswersPerBody = 4;  // bytes of unread answers, for each of the bodies
-constexpr int64_t three_quarters(int64_t bytes) { return bytes - bytes / 4; }
+constexpr size_t kShort = 512;  // bytes of a text that the prepare thread reads or writes itself
 
 constexpr int kWorkers = 4;  // at most, unless another number is given: each has its part of the cache
 
@@ -53,12 +48,8 @@ Service::Service(const ServerOptions& options)
       runs_(served_runs(options)),
       clients_(options.client_items),
       metrics_(route_names(), metrics_models(runs_), options.cache),
-      log_(options.log, STDERR_FILENO),
-      proxies_(options.trust_proxy),
-      bodies_(options.bodies, three_quarters(options.bodies)),
-      answers_(kAnswersPerBody * options.bodies, options.bodies),
-      share_(threads_of(options)) {
-  if (!options.api_keys.empty()) keys_.emplace(options.api_keys);
+      share_(threads_of(options)),
+      admission_(options_, metrics_) {
   for (const ApiFamily& family : api_families())
     if (family.make_state) states_.push_back(family.make_state(options));
   const int workers = options.workers > 0 ? static_cast<int>(options.workers) : std::min(threads_of(options), kWorkers);
@@ -82,12 +73,20 @@ Service::~Service() {
     for (const ModelPtr& model : *models) model->stop();
 }
 
-void Service::set_listeners(const std::vector<std::string>& addresses) {
-  origins_.emplace(addresses, options_.allow_host, options_.cors_origin);
-}
-
-std::optional<std::string> Service::name_of_key(std::string_view key) const {
-  return keys_ && !key.empty() ? keys_->name_of(key) : std::nullopt;
+void Service::handle(std::shared_ptr<Exchange> exchange) {
+  const auto track = std::static_pointer_cast<RequestTrack>(exchange->hold());
+  const RouteMatch& match = track->match;
+  if (!match.route) {
+    track->end(Outcome::done);
+    return exchange->reply(admission_.answer_options(exchange->head(), match));
+  }
+  if (match.route->answer_at_once) {
+    track->end(Outcome::done);
+    return exchange->reply(match.route->answer_at_once(*this, *exchange));
+  }
+  const auto call = std::make_shared<Call>(*this, exchange, track);
+  exchange->on_gone([this, weak = std::weak_ptr(call)] { post_to(weak, [](const CallPtr& gone) { gone->cancel(); }); });
+  post([call] { call->start(); });
 }
 
 // ---- Models
@@ -147,9 +146,8 @@ std::vector<std::string> Service::load() {
       const std::lock_guard lock(models_mutex_);
       models_ = models;
     }
-    default_models_.set(models_);
     for (const auto& function : publish) function();
-    loading_ = false;
+    admission_.set_models(models_);
     published->set_value();
   });
   done.wait();  // a request that is sent when this returns is answered
@@ -165,7 +163,7 @@ std::vector<std::string> Service::reload() {
       lines.emplace_back(error.what());
     }
   };
-  if (keys_) attempt([&] { keys_->reload(); });
+  attempt([&] { admission_.reload_keys(); });
   for (size_t i = 0; i < runs_.size(); i++)
     attempt([&] {
       const ModelPtr model = load_run(i);
@@ -183,7 +181,7 @@ void Service::replace(size_t number, const ModelPtr& model) {
     const std::lock_guard lock(models_mutex_);
     retired_.push_back(std::exchange(models_[number], model));
   }
-  default_models_.set(models_);
+  admission_.set_models(models_);
   drop_retired();
 }
 
@@ -295,7 +293,7 @@ void Service::add_call(const CallPtr& call) { calls_.emplace(call.get(), call); 
 void Service::remove_call(Call& call) { calls_.erase(&call); }
 
 int64_t Service::cancel_all() {
-  ending_ = true;
+  admission_.end();
   const auto count = std::make_shared<std::promise<int64_t>>();
   std::future<int64_t> counted = count->get_future();
   post([this, count, error = HttpError(503, "the server is shutting down", "draining")] {

@@ -1,4 +1,4 @@
-// The service behind the HTTP server: decides which requests it takes, hands them to models, and answers.
+// The service behind the HTTP server: hands requests that have been admitted to models, and answers.
 //
 // Threads: the I/O thread calls the functions of HttpHandler. The prepare thread runs everything of a call that takes
 // little time. Text threads run the parts whose time grows with a long text: reading JSON, converting text to tokens,
@@ -21,19 +21,14 @@
 #include <utility>
 #include <vector>
 
+#include "serve/engine/admission.h"
 #include "serve/engine/api_family.h"
 #include "serve/engine/call.h"
-#include "serve/engine/default_models.h"
 #include "serve/engine/served_model.h"
 #include "serve/engine/text_threads.h"
-#include "serve/http/api_keys.h"
-#include "serve/http/client_address.h"
-#include "serve/http/client_shares.h"
 #include "serve/http/http_server.h"
-#include "serve/http/origin.h"
 #include "serve/http/out_of_memory.h"
 #include "serve/metrics/metrics.h"
-#include "serve/metrics/request_log.h"
 
 namespace qkv {
 
@@ -44,16 +39,19 @@ class Service : public HttpHandler {
   ~Service() override;
 
   // I/O thread.
-  void admit(const RequestHead& head, const std::string& peer, Grant& grant) override;
+  void admit(const RequestHead& head, const std::string& peer, Grant& grant) override {
+    admission_.admit(head, peer, grant);
+  }
   void handle(std::shared_ptr<Exchange> exchange) override;
-  HttpReply refusal(const Refusal& refused) override;
-  void ended(const Exchange& exchange) override;
-  void handshake_failed(const std::string& peer) override;
-  bool is_proxy(const std::string& address) const override { return address == "unix" || proxies_.trusts(address); }
+  HttpReply refusal(const Refusal& refused) override { return admission_.refusal(refused); }
+  void ended(const Exchange& exchange) override { admission_.ended(exchange); }
+  void handshake_failed(const std::string& peer) override { admission_.handshake_failed(peer); }
+  bool is_proxy(const std::string& address) const override { return admission_.is_proxy(address); }
   bool keeps_alive() const override { return !draining_; }
 
-  // Before the first request: the addresses that the server listens on, whose names are allowed as hosts.
-  void set_listeners(const std::vector<std::string>& addresses);
+  // Which requests are taken. Each function says which threads may call it.
+  Admission& admission() { return admission_; }
+  const Admission& admission() const { return admission_; }
   // Any thread: what the server counts of connections.
   void read_connections_from(ServerSources sources) { metrics_.read_from(std::move(sources)); }
 
@@ -68,7 +66,7 @@ class Service : public HttpHandler {
   // Any thread: answers what has not ended with status 503, and refuses what arrives. Returns how many there were.
   int64_t cancel_all();
   bool is_draining() const { return draining_; }
-  bool is_loading() const { return loading_; }
+  bool is_loading() const { return admission_.is_loading(); }
   bool is_stuck() const;  // a compute thread has been in one step for a minute
   std::string metrics_text() const { return metrics_.text(); }
 
@@ -112,8 +110,6 @@ class Service : public HttpHandler {
   // Prepare thread and text threads.
   const ServerOptions& options() const { return options_; }
   boost::asio::io_context& prepare_context() { return prepare_; }
-  bool needs_keys() const { return keys_.has_value(); }
-  std::optional<std::string> name_of_key(std::string_view key) const;
   std::vector<ModelPtr> models() const {
     const std::lock_guard lock(models_mutex_);
     return models_;
@@ -140,20 +136,11 @@ class Service : public HttpHandler {
     throw std::logic_error("no family has this state");
   }
 
-  // Prepare thread: counts the bytes of an answer, those it may have or those it has, as unread until the request has
-  // ended. Throws HttpError with this status if clients have too many.
-  void hold_answer(RequestTrack& track, int64_t bytes, int status);
-
   void add_call(const CallPtr& call);
   void remove_call(Call& call);
 
  private:
   static ModelPtr only_model(const std::vector<ModelPtr>& found, const std::string& name, std::string_view kind);
-  std::shared_ptr<RequestTrack> track_of(const RequestHead& head, const std::string& peer) const;
-  void check_key(const RequestHead& head, const Route& route, RequestTrack& track) const;
-  void check_room(const RequestHead& head, const Route& route, const RequestTrack& track) const;
-  void grant_body(const RequestHead& head, RequestTrack& track);
-  void check_answers(const RequestTrack& track) const;
   void run_long(const CallPtr& call, size_t bytes, Part function);
   ModelPtr find_model(const std::string& name, std::string_view kind, ModelUse use) const;
   ModelPtr load_run(size_t number);
@@ -161,25 +148,18 @@ class Service : public HttpHandler {
   void start(size_t number, const ModelPtr& model);
   void replace(size_t number, const ModelPtr& model);
   void drop_retired();
-  void finish(RequestTrack& track, int status, const RequestHead* head);
 
   const ServerOptions options_;
   const std::vector<ServedRun> runs_;
   ClientCounts clients_;
   Metrics metrics_;
-  RequestLog log_;
-  std::optional<ApiKeys> keys_;
-  std::optional<OriginPolicy> origins_;
-  const TrustedProxies proxies_;
-  std::atomic<bool> loading_ = true, draining_ = false, ending_ = false;
-  ClientShares bodies_;   // bytes of bodies that are being read or wait
-  ClientShares answers_;  // bytes of answers that clients have not read
+  std::atomic<bool> draining_ = false;
   ThreadBudget share_;
   std::vector<std::unique_ptr<ComputeThread>> compute_;
   mutable std::mutex models_mutex_;
   std::vector<ModelPtr> models_;   // under the mutex
   std::vector<ModelPtr> retired_;  // replaced, and used by calls that have not ended
-  DefaultModels default_models_;
+  Admission admission_;
   boost::asio::io_context prepare_{1};
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> guard_{prepare_.get_executor()};
   boost::asio::steady_timer cleaning_{prepare_};

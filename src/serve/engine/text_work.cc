@@ -308,7 +308,7 @@ std::vector<int64_t> translate(const CallPtr& call, const ModelPtr& model, std::
   };
   const int64_t bytes = limit.bytes();
   call->service().leave(call, [model, prepared, work, events_of, tokens, bytes](const CallPtr& started) {
-    started->service().hold_answer(started->track(), bytes, 429);
+    started->service().admission().hold_answer(started->track(), bytes, 429);
     add_texts<Translation>(started, model, std::move(*prepared), work, events_of);
     count_input(*started, *model, tokens);
   });
@@ -355,7 +355,7 @@ std::vector<int64_t> generate(const CallPtr& call, const ModelPtr& model, std::v
   for (const TextToGenerate& text : texts)
     if (text.options.alternatives > 0) bytes += kTokenBytes * text.options.max_tokens * (1 + text.options.alternatives);
   call->service().leave(call, [model, prepared, work, events_of, tokens, bytes](const CallPtr& started) {
-    started->service().hold_answer(started->track(), bytes, 429);
+    started->service().admission().hold_answer(started->track(), bytes, 429);
     add_texts<Generation>(started, model, std::move(*prepared), work, events_of);
     count_input(*started, *model, tokens);
   });
