@@ -4,7 +4,7 @@
 
 #include "core/fail.h"
 #include "core/system/start_thread.h"
-#include "serve/api/metrics_handler.h"
+#include "serve/api/site.h"
 #include "serve/engine/service.h"
 #include "serve/http/tls.h"
 

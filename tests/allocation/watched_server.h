@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "fuzz/tiny_runs.h"
-#include "serve/api/gorse_history.h"
+#include "serve/api/gorse_routes.h"
 #include "serve/engine/service.h"
 #include "tests/allocation/malloc.h"
 #include "tests/support/temp_dir.h"

@@ -1,4 +1,4 @@
-"""The OpenAPI description of the server (src/serve/api/assets/openapi.json) and the tables of routes (src/serve/*.cc)."""
+"""The OpenAPI description of the server (src/serve/api/assets/openapi.json) and the tables of routes (src/serve/api/*.cc)."""
 
 import http.client
 import json

@@ -32,7 +32,7 @@ CONTINUATION = [token.replace("_", " ").replace("|", "\n") for token in (  # _ i
 
 
 def page_and_policy():
-    """The page and its Content-Security-Policy, put together as in src/serve/api/page.cc."""
+    """The page and its Content-Security-Policy, put together as in src/serve/api/site.cc."""
     def read(*names):
         return "\n".join((SOURCES / name).read_text(encoding="utf-8") for name in names)
 

@@ -1,6 +1,5 @@
 // The routes of classifiers: /predict and /rerank of text-embeddings-inference (TEI), /rerank of Jina and llama.cpp,
 // and /classify of vLLM. The members of a request decide which form its answer has.
-#include "serve/api/classify_routes.h"
 
 #include <algorithm>
 #include <ctime>

@@ -1,7 +1,7 @@
 #include "serve/api/families.h"
 
-#include "serve/api/gorse_history.h"
-#include "serve/api/libre_files.h"
+#include "serve/api/gorse_routes.h"
+#include "serve/api/libre_routes.h"
 #include "serve/engine/api_family.h"
 
 namespace qkv {
@@ -15,11 +15,13 @@ std::unique_ptr<FamilyState> make(const ServerOptions& options) {
 }  // namespace
 
 std::span<const ApiFamily> api_families() {
-  static const ApiFamily all[] = {{classify_routes}, {gorse_routes, make<GorseState>},
-                                  {health_routes},   {libre_routes, make<LibreState>},
-                                  {metrics_routes},  {native_routes},
-                                  {openai_routes},   {openapi_routes},
-                                  {page_routes},     {tei_routes},
+  static const ApiFamily all[] = {{classify_routes},
+                                  {gorse_routes, make<GorseState>},
+                                  {libre_routes, make<LibreState>},
+                                  {native_routes},
+                                  {openai_routes},
+                                  {site_routes},
+                                  {tei_routes},
                                   {token_routes}};
   return all;
 }

@@ -1,19 +1,228 @@
-// The table of the native routes, /v1/attend and /v1/info.
-#include "serve/api/native_routes.h"
-
+// The routes of qkv itself.
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "core/fields.h"
 #include "core/json.h"
+#include "program/lines/recommend_lines.h"
+#include "qkv/result_json.h"
 #include "qkv/version.h"
 #include "serve/api/families.h"
 #include "serve/engine/batch_work.h"
 #include "serve/engine/request_limits.h"
 #include "serve/engine/request_object.h"
+#include "serve/engine/text_work.h"
 
 namespace qkv {
 namespace {
+
+// Returns a JSON list of values in JSON.
+std::string list_of(const std::vector<std::string>& values) { return fmt::format("[{}]", fmt::join(values, ",")); }
+
+// ---- POST /v1/translate: translations as `qkv translate --json` prints them, whole or as a stream.
+
+// Adds a member, given as JSON, to an object in text.
+void add_member(std::string& object, std::string_view name, std::string_view json) {
+  object += fmt::format("{}\"{}\":{}", object.empty() ? "{" : ",", name, json);
+}
+
+struct TranslateRequest {
+  ModelPtr model;
+  std::vector<TextToTranslate> texts;
+  TranslationJsonForm form;
+  std::shared_ptr<std::vector<std::string>> notes = std::make_shared<std::vector<std::string>>();
+  bool streams = false;
+};
+
+void check_translate_options(const ServerOptions& limits, const ServedModel& model, const TranslateOptions& o) {
+  if (o.beam > limits.max_beam) refuse_field("beam", "must be at most {} (is {})", limits.max_beam, o.beam);
+  if (o.n_best > limits.max_beam) refuse_field("n_best", "must be at most {} (is {})", limits.max_beam, o.n_best);
+  if (const int64_t most = most_tokens(limits, model); o.max_length > most)
+    refuse_field("max_length", "must be at most {} (is {})", most, o.max_length);
+}
+
+TranslateRequest read_translate_request(Call& call) {
+  RequestObject object = RequestObject::parse(call.body());
+  TranslateRequest request;
+  request.model = call.service().translator(object.text("model"));
+  const Texts texts = object.texts("text"), prefixes = object.texts("prefix");
+  if (texts.texts.empty() && !texts.is_list) refuse_field("text", "must be a string or a list of strings");
+  TranslateOptions options = usual_options(call.service().options(), *request.model);
+  options.alignment = true;
+  options.seed = draw_seed();
+  visit_fields(options, [&](std::string_view name, auto& member, const Field& field) {
+    if (field.group != "execution") object(name, member, field);
+  });
+  request.form.word_scores = object.flag("word_scores");
+  request.form.alignment = options.alignment;
+  request.form.attention = options.attention;
+  request.streams = object.flag("stream");
+  if (request.streams) call.will_stream();
+  object.refuse_others();
+  check_translate_options(call.service().options(), *request.model, options);
+  check_texts(call.service().options(), "text", texts.texts, options.sampling ? options.n_best : 1);
+  if (prefixes.is_list && prefixes.texts.size() != texts.texts.size())
+    refuse_field("prefix", "must have one entry for each text ({}) (has {})", texts.texts.size(),
+                 prefixes.texts.size());
+  for (size_t i = 0; i < texts.texts.size(); i++) {
+    SourceLine line{texts.texts[i]};
+    if (!prefixes.texts.empty()) line.prefix = prefixes.texts[prefixes.is_list ? i : 0];
+    options.on_note = [notes = request.notes, i, is_list = texts.is_list](const std::string& note) {
+      notes->push_back(is_list ? fmt::format("text {}: {}", i, note) : note);
+    };
+    request.texts.push_back({std::move(line), options});
+  }
+  return request;
+}
+
+std::string translate_answer(const TranslateRequest& request, const std::vector<std::string>& translations,
+                             int64_t source_tokens, int64_t target_tokens) {
+  std::string answer;
+  add_member(answer, "model", json_string(request.model->name));
+  add_member(answer, "translations", list_of(translations));
+  add_member(answer, "notes", nlohmann::json(*request.notes).dump());
+  const TranslateOptions& options = request.texts.empty() ? TranslateOptions() : request.texts.front().options;
+  if (options.sampling) add_member(answer, "seed", std::to_string(options.seed));
+  add_member(answer, "usage",
+             fmt::format(R"({{"source_tokens":{},"target_tokens":{}}})", source_tokens, target_tokens));
+  return answer + "}";
+}
+
+std::string token_event(size_t line, const TokenReport& token, const std::string& so_far) {
+  return fmt::format(R"({{"line":{},"hypothesis":{},"token":{},"text":{},"log_probability":{},"last":{}}})", line,
+                     token.hypothesis, json_string(token.token), json_string(so_far),
+                     nlohmann::json(token.log_probability).dump(), token.last);
+}
+
+void answer_translate(const CallPtr& call) {
+  const auto request = std::make_shared<TranslateRequest>(read_translate_request(*call));
+  const auto source_tokens = std::make_shared<int64_t>(0);
+  TranslationHandlers handlers;
+  const TranslateOptions options = request->texts.empty() ? TranslateOptions() : request->texts.front().options;
+  const bool by_token = options.beam == 1 || options.sampling;
+  if (request->streams && by_token)
+    handlers.on_token = [call](size_t line, const TokenReport& token, const std::string& so_far) {
+      call->send_event(token_event(line, token, so_far));
+    };
+  else if (request->streams)
+    handlers.on_text = [call, request](size_t line, const Translation& translation) {
+      call->send_event(
+          fmt::format(R"({{"line":{},"translation":{}}})", line, translation_to_json(translation, request->form)));
+    };
+  handlers.on_done = [call, request, source_tokens](std::vector<Translation>&& translations) {
+    int64_t target_tokens = 0;
+    std::vector<std::string> texts;
+    for (const Translation& t : translations) {
+      for (const Hypothesis& h : t.hypotheses) target_tokens += std::ssize(h.tokens);
+      texts.push_back(translation_to_json(t, request->form));
+    }
+    std::string answer = translate_answer(*request, texts, *source_tokens, target_tokens);
+    if (!request->streams) return call->reply_json(std::move(answer));
+    call->send_event(answer);
+    call->end_events();
+  };
+  if (request->texts.empty()) return handlers.on_done({});
+  for (const int64_t tokens : translate(call, request->model, request->texts, handlers)) *source_tokens += tokens;
+}
+
+// ---- POST /v1/recommend: the JSON lines of `qkv recommend`.
+
+// The lines of a request: one, or several of which each may be refused by itself.
+struct RecommendCall {
+  ModelPtr model;
+  bool is_list = false;
+  std::vector<RecommendLine> lines;
+  std::vector<std::string> errors;  // of each line; "" for one that is answered
+};
+
+// Returns the items that a request may have as an answer, and the events that explain each.
+int64_t most_items(const RecommendLine& line, int64_t longest) {
+  const RecommendOptions options = line.options ? *line.options : RecommendOptions();
+  return options.top * (options.explain ? 1 + std::min(longest, std::ssize(line.history)) : 1);
+}
+
+RecommendLine read_line(const ServedModel& model, const nlohmann::json& object, const ServerOptions& limits,
+                        std::string& id) {
+  RecommendLine line = read_recommend_request(object, nullptr, *model.recommender, *model.titles, id);
+  if (line.options && line.options->top > limits.max_texts * 64)
+    refuse_field("top", "must be at most {} (is {})", limits.max_texts * 64, line.options->top);
+  return line;
+}
+
+std::shared_ptr<RecommendCall> read_recommend_request(Call& call) {
+  nlohmann::json body = parse_json(call.body(), "body");
+  const auto request = std::make_shared<RecommendCall>();
+  request->is_list = body.is_array();
+  if (!request->is_list) body = nlohmann::json::array({std::move(body)});
+  const ServerOptions& limits = call.service().options();
+  int64_t items = 0;
+  if (std::ssize(body) > limits.max_texts)
+    refuse(400, "body: must have at most {} requests (has {})", limits.max_texts, body.size());
+  for (nlohmann::json& object : body) {
+    std::string model, id;
+    if (object.is_object() && object.contains("model")) {
+      model = RequestObject(object).text("model");
+      object.erase("model");
+    }
+    const ModelPtr chosen = call.service().recommender(model);
+    if (request->model && chosen != request->model) refuse_field("model", "must be the same in all requests");
+    request->model = chosen;
+    request->lines.emplace_back();
+    request->errors.emplace_back();
+    try {
+      request->lines.back() = read_line(*chosen, object, limits, id);
+      items += most_items(request->lines.back(), chosen->max_length());
+    } catch (const Error& error) {
+      if (!request->is_list) throw;
+      request->errors.back() = error_to_json(error.what(), id);
+    }
+    Service::check_wanted();
+    if (items > kMostItems)
+      refuse_field("top", "must be at most {} items in all requests, with the events that explain them (are {})",
+                   kMostItems, items);
+  }
+  return request;
+}
+
+void answer_lines(const CallPtr& call, const RecommendCall& request, const std::vector<Recommendations>& answers) {
+  std::vector<std::string> objects;
+  auto next = answers.begin();
+  for (size_t i = 0; i < request.lines.size(); i++)
+    objects.push_back(request.errors[i].empty()
+                          ? recommendations_to_json(request.lines[i], *next++, *request.model->titles)
+                          : request.errors[i]);
+  call->reply_json(request.is_list ? list_of(objects) : objects.front());
+}
+
+void answer_recommend(const CallPtr& call) {
+  const auto request = read_recommend_request(*call);
+  std::vector<RecommendLine> lines;
+  for (size_t i = 0; i < request->lines.size(); i++)
+    if (request->errors[i].empty()) lines.push_back(request->lines[i]);
+  if (lines.empty()) return answer_lines(call, *request, {});
+  recommend(call, request->model, std::move(lines),
+            [call, request](std::vector<Recommendations>&& answers) { answer_lines(call, *request, answers); });
+}
+
+// ---- GET /v1/items: finds items by their titles.
+
+void answer_items(const CallPtr& call) {
+  const ModelPtr model = call->service().recommender(call->query("model"));
+  const std::string text = call->query("q"), count = call->query("n");
+  const int64_t most = count.empty() ? 10 : query_number("n", count, 1, 1000);
+  check_texts(call->service().options(), "q", {text});
+  const auto found = [model, text, most] {
+    std::vector<std::string> objects;
+    for (const std::string& item : model->titles->suggest(text, most, model->recommender->items()))
+      objects.push_back(
+          fmt::format(R"({{"item":{},"title":{}}})", json_string(item), json_string(model->titles->title(item))));
+    return fmt::format(R"({{"items":{}}})", list_of(objects));
+  };
+  compute(call, model, {{1, found}}, [call](std::string&& json) { call->reply_json(std::move(json)); });
+  call->track().add_texts(1);
+}
+
+// ---- /v1/attend and /v1/info.
 
 // Throws HttpError 400 for more weights than an answer may have.
 void check_weights(double weights) {
@@ -122,8 +331,6 @@ void answer_info(const CallPtr& call) {
 }
 
 }  // namespace
-
-std::string list_of(const std::vector<std::string>& values) { return fmt::format("[{}]", fmt::join(values, ",")); }
 
 std::span<const Route> native_routes() {
   static const Route routes[] = {

@@ -4,7 +4,6 @@
 #include <nlohmann/json.hpp>
 
 #include "serve/api/openai_generation.h"
-#include "serve/api/openai_routes.h"
 #include "serve/engine/batch_work.h"
 #include "serve/engine/request_object.h"
 #include "text/unicode.h"

@@ -12,6 +12,9 @@
 
 namespace qkv {
 
+void answer_completions(const CallPtr& call);  // POST /v1/completions
+void answer_chat(const CallPtr& call);         // POST /v1/chat/completions
+
 struct OpenAiRequest {
   ModelPtr model;
   std::vector<std::vector<int32_t>> prompts;

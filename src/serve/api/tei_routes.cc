@@ -4,7 +4,6 @@
 
 #include "core/json.h"
 #include "qkv/version.h"
-#include "serve/api/classify_routes.h"
 #include "serve/api/families.h"
 #include "serve/engine/batch_work.h"
 #include "serve/engine/request_object.h"

@@ -1,5 +1,5 @@
 // Translated files in memory: for a time, and within a limit.
-#include "serve/api/libre_files.h"
+#include "serve/api/libre_routes.h"
 
 #include <gtest/gtest.h>
 

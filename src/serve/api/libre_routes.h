@@ -1,4 +1,4 @@
-// Routes of LibreTranslate that keep something: suggestions, and files that have been translated.
+// The state that the routes of LibreTranslate keep between requests: suggestions, and files that have been translated.
 #pragma once
 
 #include <chrono>
@@ -9,7 +9,6 @@
 
 #include "serve/api/append_file.h"
 #include "serve/engine/api_family.h"
-#include "serve/engine/call.h"
 
 namespace qkv {
 
@@ -48,9 +47,5 @@ class LibreState : public FamilyState {
   TranslatedFiles files;
   std::optional<AppendFile> suggestions;  // nothing: they are not stored
 };
-
-void answer_suggest(const CallPtr& call);         // POST /suggest
-void answer_translate_file(const CallPtr& call);  // POST /translate_file
-void answer_download(const CallPtr& call);        // GET /download_file/ID
 
 }  // namespace qkv

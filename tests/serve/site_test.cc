@@ -1,5 +1,5 @@
 // The page is one file that needs nothing from elsewhere, and the policy allows its script and style only.
-#include "serve/api/page.h"
+#include "serve/api/site.h"
 
 #include <gtest/gtest.h>
 #include <openssl/evp.h>
