@@ -136,7 +136,7 @@ TEST(RandomCalls, OfEmbeddersSucceedOrThrow) {
       const auto options = random_options<EmbedOptions>(a);
       switch (a.up_to(2)) {
         case 0:
-          embedder.count_tokens(a.texts(3), options);
+          embedder.tokens(a.texts(3), options);
           break;
         case 1:
           embedder.attend(a.text(), options);
