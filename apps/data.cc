@@ -8,7 +8,7 @@
 #include "commands.h"
 #include "log_options.h"
 #include "options.h"
-#include "qkv/corpus.h"
+#include "program/corpus/corpus.h"
 
 namespace {
 

@@ -1,5 +1,5 @@
 // qkv doctor: the machine as qkv sees it, and advice.
-#include "qkv/doctor.h"
+#include "program/doctor/doctor.h"
 
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
 // qkv explain: the formula of attention as a program that shows its steps, on an example or on matrices from a file.
-#include "qkv/explain.h"
+#include "program/explain/explain.h"
 
 #include <fmt/format.h>
 

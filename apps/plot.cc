@@ -1,5 +1,5 @@
 // qkv plot: training curves as a page, a picture or JSON.
-#include "qkv/plot.h"
+#include "program/plot/plot.h"
 
 #include <fmt/format.h>
 

@@ -6,11 +6,11 @@
 
 #include "commands.h"
 #include "options.h"
+#include "program/lines/classify_lines.h"
+#include "program/lines/result_json.h"
 #include "qkv/classifier.h"
-#include "qkv/classify_lines.h"
 #include "qkv/error.h"
 #include "qkv/line_reader.h"
-#include "qkv/result_json.h"
 #include "qkv/text.h"
 #include "signals.h"
 

@@ -1,6 +1,7 @@
 // The matrices of `qkv explain`.
+#include "program/explain/explain.h"
+
 #include "fuzz/reader.h"
-#include "qkv/explain.h"
 
 void qkv::fuzz::fuzz_explain(std::string_view bytes) {
   attempt([&] {

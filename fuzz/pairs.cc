@@ -4,7 +4,7 @@
 
 #include "core/json.h"
 #include "fuzz/import.h"
-#include "qkv/corpus.h"
+#include "program/corpus/corpus.h"
 
 namespace {
 

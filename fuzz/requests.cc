@@ -5,7 +5,7 @@
 
 #include "core/json.h"
 #include "fuzz/reader.h"
-#include "qkv/recommend_lines.h"
+#include "program/lines/recommend_lines.h"
 #include "tests/support/recommenders.h"
 #include "tests/support/temp_dir.h"
 

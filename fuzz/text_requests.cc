@@ -1,6 +1,6 @@
 // A line for `qkv classify` and `qkv rerank`: text, or a JSON request.
 #include "fuzz/reader.h"
-#include "qkv/classify_lines.h"
+#include "program/lines/classify_lines.h"
 
 void qkv::fuzz::fuzz_text_requests(std::string_view bytes) {
   attempt([&] { parse_text_line(std::string(bytes), 1); });

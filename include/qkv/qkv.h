@@ -5,58 +5,46 @@
 //   qkv::TranslationLoop, qkv::GenerationLoop   serve many requests side by side, step by step
 //   qkv::Embedder     computes vectors of texts with an encoder, a translator or a language model
 //   qkv::Classifier   classifies texts and orders texts by a query
-//   qkv::translation_to_json, qkv::parse_recommend_line, ...   results and requests as the JSON of the program
 //   qkv::PartFolders, qkv::translate_lines, ...   do jobs over many files, like the program
 //   qkv::import_model, qkv::export_model   convert models from and to other formats
 //   qkv::merge_run                         merges an adapter (LoRA) into its base
 //   qkv::quantize_run                      converts the weights of a run to 8 bits
 //   qkv::train_translation, qkv::train_recommendation, qkv::train_language
 //                     train a run directory on parallel text, a log of events, or plain text
-//   qkv::explain_attention   computes every step of attention on small matrices
-//   qkv::check_corpus, qkv::clean_corpus   report and remove defects of parallel text
-//   qkv::plot_html         draws training curves
-//   qkv::examine_machine   reports on the machine, with advice
 //   qkv::bleu, qkv::chrf   score translations
 //   qkv::layers::Encoder, qkv::layers::MultiHeadAttention, ...   run single layers forward and backward
 //   qkv::attention         computes attention on arrays
 #pragma once
 
-#include "qkv/attention.h"        // IWYU pragma: export
-#include "qkv/attention_map.h"    // IWYU pragma: export
-#include "qkv/benchmark.h"        // IWYU pragma: export
-#include "qkv/classifier.h"       // IWYU pragma: export
-#include "qkv/classify_lines.h"   // IWYU pragma: export
-#include "qkv/config.h"           // IWYU pragma: export
-#include "qkv/corpus.h"           // IWYU pragma: export
-#include "qkv/doctor.h"           // IWYU pragma: export
-#include "qkv/embedder.h"         // IWYU pragma: export
-#include "qkv/error.h"            // IWYU pragma: export
-#include "qkv/explain.h"          // IWYU pragma: export
-#include "qkv/export.h"           // IWYU pragma: export
-#include "qkv/field.h"            // IWYU pragma: export
-#include "qkv/generator.h"        // IWYU pragma: export
-#include "qkv/import.h"           // IWYU pragma: export
-#include "qkv/inspect.h"          // IWYU pragma: export
-#include "qkv/language.h"         // IWYU pragma: export
-#include "qkv/layers.h"           // IWYU pragma: export
-#include "qkv/line_jobs.h"        // IWYU pragma: export
-#include "qkv/line_reader.h"      // IWYU pragma: export
-#include "qkv/matrix.h"           // IWYU pragma: export
-#include "qkv/merge.h"            // IWYU pragma: export
-#include "qkv/output_file.h"      // IWYU pragma: export
-#include "qkv/parts.h"            // IWYU pragma: export
-#include "qkv/plot.h"             // IWYU pragma: export
-#include "qkv/quantize.h"         // IWYU pragma: export
-#include "qkv/recommend_lines.h"  // IWYU pragma: export
-#include "qkv/recommendation.h"   // IWYU pragma: export
-#include "qkv/recommender.h"      // IWYU pragma: export
-#include "qkv/result_json.h"      // IWYU pragma: export
-#include "qkv/run_defaults.h"     // IWYU pragma: export
-#include "qkv/score.h"            // IWYU pragma: export
-#include "qkv/serving.h"          // IWYU pragma: export
-#include "qkv/text.h"             // IWYU pragma: export
-#include "qkv/threads.h"          // IWYU pragma: export
-#include "qkv/titles.h"           // IWYU pragma: export
-#include "qkv/train.h"            // IWYU pragma: export
-#include "qkv/translator.h"       // IWYU pragma: export
-#include "qkv/version.h"          // IWYU pragma: export
+#include "qkv/attention.h"       // IWYU pragma: export
+#include "qkv/attention_map.h"   // IWYU pragma: export
+#include "qkv/benchmark.h"       // IWYU pragma: export
+#include "qkv/classifier.h"      // IWYU pragma: export
+#include "qkv/config.h"          // IWYU pragma: export
+#include "qkv/embedder.h"        // IWYU pragma: export
+#include "qkv/error.h"           // IWYU pragma: export
+#include "qkv/export.h"          // IWYU pragma: export
+#include "qkv/field.h"           // IWYU pragma: export
+#include "qkv/generator.h"       // IWYU pragma: export
+#include "qkv/import.h"          // IWYU pragma: export
+#include "qkv/inspect.h"         // IWYU pragma: export
+#include "qkv/language.h"        // IWYU pragma: export
+#include "qkv/layers.h"          // IWYU pragma: export
+#include "qkv/line_jobs.h"       // IWYU pragma: export
+#include "qkv/line_reader.h"     // IWYU pragma: export
+#include "qkv/matrix.h"          // IWYU pragma: export
+#include "qkv/merge.h"           // IWYU pragma: export
+#include "qkv/output_file.h"     // IWYU pragma: export
+#include "qkv/parts.h"           // IWYU pragma: export
+#include "qkv/quantize.h"        // IWYU pragma: export
+#include "qkv/recommendation.h"  // IWYU pragma: export
+#include "qkv/recommender.h"     // IWYU pragma: export
+#include "qkv/run_defaults.h"    // IWYU pragma: export
+#include "qkv/score.h"           // IWYU pragma: export
+#include "qkv/serving.h"         // IWYU pragma: export
+#include "qkv/text.h"            // IWYU pragma: export
+#include "qkv/threads.h"         // IWYU pragma: export
+#include "qkv/titles.h"          // IWYU pragma: export
+#include "qkv/train.h"           // IWYU pragma: export
+#include "qkv/translator.h"      // IWYU pragma: export
+#include "qkv/version.h"         // IWYU pragma: export

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "core/fields.h"
+#include "program/corpus/corpus.h"
 #include "qkv/classifier.h"
-#include "qkv/corpus.h"
 #include "qkv/embedder.h"
 #include "qkv/generator.h"
 #include "qkv/import.h"

@@ -1,7 +1,7 @@
 // Calls of functions of values: scores, configurations, explanations and views of attention.
+#include "program/explain/explain.h"
 #include "qkv/attention_map.h"
 #include "qkv/config.h"
-#include "qkv/explain.h"
 #include "qkv/language.h"
 #include "qkv/recommendation.h"
 #include "qkv/score.h"

@@ -1,5 +1,5 @@
 // Checks and cleans parallel text: one pass over the text for its statistics, and one that tests each pair.
-#include "qkv/corpus.h"
+#include "program/corpus/corpus.h"
 
 #include <filesystem>
 #include <memory>

@@ -2,7 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/fail.h"
-#include "qkv/corpus.h"
+#include "program/corpus/corpus.h"
 
 namespace qkv {
 namespace {

@@ -4,7 +4,7 @@
 #include "core/fail.h"
 #include "core/json.h"
 #include "data/log/interactions.h"
-#include "qkv/corpus.h"
+#include "program/corpus/corpus.h"
 
 namespace qkv {
 

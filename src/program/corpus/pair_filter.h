@@ -8,9 +8,9 @@
 #include <string_view>
 #include <vector>
 
+#include "program/corpus/corpus.h"
 #include "program/corpus/hash_set.h"
 #include "program/corpus/pair_reader.h"
-#include "qkv/corpus.h"
 
 namespace qkv {
 

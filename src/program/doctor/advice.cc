@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "qkv/doctor.h"
+#include "program/doctor/doctor.h"
 
 namespace qkv {
 namespace {

@@ -1,5 +1,5 @@
 // Examines the machine, and reports on it as JSON.
-#include "qkv/doctor.h"
+#include "program/doctor/doctor.h"
 
 #include <curl/curl.h>
 #include <dlfcn.h>

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "qkv/explain.h"
+#include "program/explain/explain.h"
 
 namespace qkv {
 

@@ -1,5 +1,5 @@
 // The steps of an explanation, and the examples that `qkv explain` shows by default.
-#include "qkv/explain.h"
+#include "program/explain/explain.h"
 
 #include <cmath>
 

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "qkv/explain.h"
+#include "program/explain/explain.h"
 
 namespace qkv {
 

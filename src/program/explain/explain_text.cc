@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "qkv/explain.h"
+#include "program/explain/explain.h"
 #include "text/visible.h"
 
 namespace qkv {

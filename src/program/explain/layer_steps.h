@@ -3,8 +3,8 @@
 
 #include <vector>
 
+#include "program/explain/explain.h"
 #include "program/explain/tables.h"
-#include "qkv/explain.h"
 
 namespace qkv {
 

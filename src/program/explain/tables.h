@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/matrix.h"
-#include "qkv/explain.h"
+#include "program/explain/explain.h"
 
 namespace qkv {
 

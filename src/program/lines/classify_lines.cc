@@ -1,4 +1,4 @@
-#include "qkv/classify_lines.h"
+#include "program/lines/classify_lines.h"
 
 #include <algorithm>
 

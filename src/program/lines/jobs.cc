@@ -12,11 +12,11 @@
 #include <vector>
 
 #include "core/to_size.h"
-#include "qkv/classify_lines.h"
+#include "program/lines/classify_lines.h"
+#include "program/lines/recommend_lines.h"
+#include "program/lines/result_json.h"
 #include "qkv/error.h"
 #include "qkv/line_jobs.h"
-#include "qkv/recommend_lines.h"
-#include "qkv/result_json.h"
 #include "qkv/text.h"
 #include "text/lines.h"
 

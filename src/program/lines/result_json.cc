@@ -1,4 +1,4 @@
-#include "qkv/result_json.h"
+#include "program/lines/result_json.h"
 
 #include <fmt/format.h>
 

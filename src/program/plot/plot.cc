@@ -1,5 +1,5 @@
 // The page, the picture and the figures of training curves.
-#include "qkv/plot.h"
+#include "program/plot/plot.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <string>
 
+#include "program/plot/plot.h"
 #include "program/plot/series.h"
-#include "qkv/plot.h"
 
 namespace qkv {
 

@@ -10,7 +10,7 @@
 
 #include "core/json.h"
 #include "data/log/event_time.h"
-#include "qkv/recommend_lines.h"
+#include "program/lines/recommend_lines.h"
 #include "serve/api/families.h"
 #include "serve/engine/batch_work.h"
 #include "serve/engine/request_limits.h"

@@ -5,7 +5,7 @@
 #include "core/fields.h"
 #include "core/json.h"
 #include "program/lines/recommend_lines.h"
-#include "qkv/result_json.h"
+#include "program/lines/result_json.h"
 #include "qkv/version.h"
 #include "serve/api/families.h"
 #include "serve/engine/batch_work.h"

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "qkv/recommend_lines.h"
+#include "program/lines/recommend_lines.h"
 #include "serve/engine/service.h"
 
 namespace qkv {

@@ -1,4 +1,4 @@
-#include "qkv/corpus.h"
+#include "program/corpus/corpus.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "qkv/doctor.h"
+#include "program/doctor/doctor.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,6 @@
-// qkv/explain.h: the textbook's example to the last digit, gradients against finite differences, and refused inputs.
-#include "qkv/explain.h"
+// program/explain/explain.h: the textbook's example to the last digit, gradients against finite differences, and
+// refused inputs.
+#include "program/explain/explain.h"
 
 #include <gtest/gtest.h>
 

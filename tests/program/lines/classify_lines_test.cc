@@ -1,5 +1,5 @@
 // The lines of qkv classify and qkv rerank.
-#include "qkv/classify_lines.h"
+#include "program/lines/classify_lines.h"
 
 #include <gtest/gtest.h>
 

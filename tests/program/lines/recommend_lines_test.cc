@@ -1,5 +1,5 @@
 // Requests and answers of qkv recommend.
-#include "qkv/recommend_lines.h"
+#include "program/lines/recommend_lines.h"
 
 #include <gtest/gtest.h>
 

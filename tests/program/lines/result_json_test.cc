@@ -1,5 +1,5 @@
 // Results as JSON: the bytes that the program prints.
-#include "qkv/result_json.h"
+#include "program/lines/result_json.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "qkv/plot.h"
+#include "program/plot/plot.h"
 
 #include <gtest/gtest.h>
 

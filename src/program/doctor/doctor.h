@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace qkv {
+namespace [[gnu::visibility("default")]] qkv {
 
 struct LibraryVersion {
   std::string name, version;

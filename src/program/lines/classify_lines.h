@@ -1,5 +1,5 @@
 // The lines of `qkv classify` and `qkv rerank`: text, and requests in JSON. docs/classify.md describes them;
-// qkv/result_json.h has their answers.
+// program/lines/result_json.h has their answers.
 #pragma once
 
 #include <cstdint>

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-namespace qkv {
+namespace [[gnu::visibility("default")]] qkv {
 
 // The horizontal axis.
 enum class PlotAxis { steps, time };
