@@ -44,7 +44,7 @@ BELOW = {
     "program": {"core", "text", "ranks", "data", "ops", "io", "convert/hub"},
     "serve/http": {"core", "text"},
     "serve/metrics": {"core", "serve/http"},
-    "serve/engine": {"core", "text", "io", "decode", "documents", "serve/http", "serve/metrics"},
+    "serve/engine": {"core", "text", "io", "decode", "documents", "program", "serve/http", "serve/metrics"},
     "serve/api": {"core", "text", "data", "io", "eval", "documents", "program", "serve/http", "serve/engine"},
     "serve": {"core", "serve/http", "serve/engine", "serve/api"},
 }

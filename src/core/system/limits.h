@@ -1,4 +1,4 @@
-// What this process may use: memory and processors, by the machine and by the control groups of Linux (cgroups).
+// The limits of this process: memory and processors, by the machine and by the control groups of Linux (cgroups).
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// What a run of each kind contains, and how its files are read and written: encoders, classifiers, language models,
-// recommenders and translators. run.h creates and loads whole runs.
+// The contents of a run of each kind, read and written: encoders, classifiers, language models, recommenders and
+// translators. run.h creates and loads whole runs.
 #pragma once
 
 #include <cstdint>

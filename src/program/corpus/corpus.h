@@ -8,7 +8,7 @@
 #include "qkv/field.h"
 #include "qkv/interactions.h"
 
-namespace [[gnu::visibility("default")]] qkv {
+namespace qkv {
 
 // The pairs that are dropped. Pairs that are not UTF-8, that have an empty side or that lack a tab always are.
 struct PairFilters {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace [[gnu::visibility("default")]] qkv {
+namespace qkv {
 
 struct LibraryVersion {
   std::string name, version;

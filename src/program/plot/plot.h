@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-namespace [[gnu::visibility("default")]] qkv {
+namespace qkv {
 
 // The horizontal axis.
 enum class PlotAxis { steps, time };
