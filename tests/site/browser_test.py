@@ -8,7 +8,7 @@ import page_browser
 
 PAGES = ("index.html", "guide/questions.html", "guide/notebooks/films.html", "tasks/decoding.html",
          "reference/cpp/translator.html", "reference/python-names/qkv-batch.html", "explanation/architecture.html",
-         "search.html?q=beam", "source/src/text/added_tokens.cc.html")
+         "search.html?q=beam", "source/src/text/tokenizer_json/added_tokens.cc.html")
 LARGE = "reference/python-names/qkv-layers.html"  # for axe, which takes half a minute for it
 LONG_PAGES = ("explanation/math.html", "reference/commands.html", "reference/http.html", "results/results.html")
 
