@@ -9,7 +9,7 @@
 
 namespace {
 
-struct Charsmap {
+struct WalkedTable {
   std::string_view trie, strings;
 
   uint32_t unit(uint32_t position) const {
@@ -47,7 +47,7 @@ void qkv::fuzz::fuzz_charsmap(std::string_view bytes) {
   if (bytes.empty()) return;
   uint32_t size;
   std::memcpy(&size, bytes.data(), 4);
-  const Charsmap table{bytes.substr(4, size), bytes.substr(4 + size)};
+  const WalkedTable table{bytes.substr(4, size), bytes.substr(4 + size)};
   // Texts: every byte, 40 times, and what the table itself is made of.
   for (int byte = 0; byte < 256; byte++) table.walk(std::string(40, static_cast<char>(byte)));
   for (size_t begin = 0; begin < bytes.size(); begin += 16) table.walk(bytes.substr(begin));
