@@ -3,8 +3,8 @@
 // An epoch visits the chunks of the text in an order shuffled by (seed, epoch), and divides this order into windows.
 // The pairs of a window are shuffled by (seed, epoch, window) and divided into batches, so a text of one window is
 // shuffled as a whole. While the batches of one window are used, the next window is read and tokenized, one share with
-// each batch. Several ranks divide this work: each reads the chunks that the partition gives it, and all get the tokens
-// of all chunks before the next window begins.
+// each batch. Several ranks divide this work: each reads the chunks of its partition. All ranks have the tokens of all
+// chunks before the window is used.
 #pragma once
 
 #include <cstddef>

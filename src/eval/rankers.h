@@ -1,5 +1,5 @@
-// Rankers of items besides that of all scores (eval/ranking.h): by scores that are the same for all users except those
-// of a few items, such as popularity and counted transitions, and by several processes.
+// Rankers for evaluation. SparseRanker needs only the scores that differ between users (popularity, transitions);
+// PartitionedRanker divides the queries among processes. ranking.h has the interface.
 #pragma once
 
 #include <cstdint>

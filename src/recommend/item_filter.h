@@ -24,8 +24,8 @@ class ItemTable {
   ItemTable() = default;  // without columns
 
   // Reads a table (data/log/table.h) whose first row has the names of the columns. item_column: the name of the column
-  // of items, or its number from 1; "" is the first. Rows of other items are skipped. If an item has several rows, the
-  // first counts. Throws Error with file and line if the table is invalid, and if it has none of the items.
+  // of items, or its number from 1; "" is the first. Skips rows of items that are not in `items`. The first row of an
+  // item counts. Throws Error with file and line if the table is invalid, and if it has none of the items.
   ItemTable(const std::string& path, const std::string& item_column, const NameTable& items);
 
   // Returns the column with a name, in any case, or a number from 1. Throws Error if there is none.

@@ -19,8 +19,8 @@ class LineFile {
   using Check = std::function<void(int64_t, std::string_view)>;
 
   // Scans the file. Anything but a regular file ("-" is standard input) is first copied to a temporary one, and gzip
-  // and zstd are decompressed to one. Throws Error, naming file and line: a file that cannot be read, invalid UTF-8,
-  // what decompress and `check` throw.
+  // and zstd are decompressed to one. Throws Error, naming file and line, for a file that cannot be read or
+  // decompressed, for invalid UTF-8, and for what `check` refuses.
   LineFile(const std::string& path, int64_t chunk_lines, const Check& check = nullptr);
 
   const std::string& path() const { return path_; }

@@ -19,7 +19,7 @@ namespace qkv {
 std::optional<boost::asio::ip::address> parse_address(std::string_view text);
 
 // Returns the client that an address stands for in limits and turns: the address itself or, for IPv6, its /64 network,
-// of which one host may use all addresses. Returns a text that is no address as it is.
+// because a host usually has a whole one. Returns any other text unchanged.
 std::string client_of_address(const std::string& address);
 
 class TrustedProxies {

@@ -29,8 +29,8 @@ class TrainingLimits {
   std::vector<Limit> reached(const Progress& progress, int64_t step) const;
   // Describes why a resumed run takes no step.
   std::string nothing_to_do(const Progress& progress) const;
-  // Returns the part of training that is done, by the limit that comes first; 0 without limits. A cosine has the limit
-  // of steps in its schedule. `part_of_epoch` is that of the current epoch.
+  // Returns the fraction of training that is done, by the limit that comes first; 0 without limits. A cosine schedule
+  // limits the steps, too. part_of_epoch: fraction of the current epoch that is done.
   double part_done(const Progress& progress, double part_of_epoch) const;
 
  private:
