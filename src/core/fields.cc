@@ -155,9 +155,7 @@ void FieldReader::operator()(std::string_view name, std::vector<std::string>& me
 size_t FieldReader::choose(std::string_view name, std::span<const std::string_view> names, size_t otherwise) {
   const json* value = find(name);
   if (!value) return otherwise;
-  const json text = value->is_boolean() ? json(value->dump()) : *value;  // a choice may be named true or false
-  for (size_t i = 0; i < names.size(); i++)
-    if (text == names[i]) return i;
+  if (const auto found = find_choice(*value, names)) return *found;
   fail("{}: {} must be one of {} (is {})", where_, name, fmt::join(names, ", "), found(*value));
 }
 

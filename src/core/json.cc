@@ -326,6 +326,12 @@ void parse_json_members(std::string_view text, const std::string& where, std::sp
   parse(text, where, members);
 }
 
+std::optional<size_t> find_choice(const nlohmann::json& value, std::span<const std::string_view> names) {
+  const std::string text = value.is_string() ? value.get<std::string>() : value.is_boolean() ? value.dump() : "";
+  const auto found = std::ranges::find(names, text);
+  return found == names.end() ? std::nullopt : std::optional(static_cast<size_t>(found - names.begin()));
+}
+
 std::string json_string(std::string_view text) {
   return json(text).dump(-1, ' ', false, json::error_handler_t::replace);
 }

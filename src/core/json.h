@@ -1,7 +1,9 @@
 // Strict JSON for untrusted text (RFC 8259, and no duplicate names in an object).
 #pragma once
 
+#include <cstddef>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -44,6 +46,10 @@ std::vector<std::string> parse_json_strings(std::string_view text, const std::st
 // member of these names that stands twice or is neither, and what parse_json says of syntax, depth and numbers.
 void parse_json_members(std::string_view text, const std::string& where, std::span<const std::string> names,
                         std::span<std::string> values);
+
+// Returns the index of the name that a value has, or nothing. The values true and false have the names "true" and
+// "false".
+std::optional<size_t> find_choice(const nlohmann::json& value, std::span<const std::string_view> names);
 
 // A JSON string, quotes included. Invalid UTF-8 becomes U+FFFD.
 std::string json_string(std::string_view text);

@@ -3,11 +3,14 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 #include <sstream>
+#include <string_view>
 
 #include "tests/support/errors.h"
 #include "tests/support/temp_dir.h"
@@ -133,6 +136,17 @@ TEST(Json, AgreesWithTheParsingTestSuite) {
     files++;
   }
   EXPECT_EQ(files, 318);
+}
+
+TEST(Json, AChoiceIsATextOrTrueOrFalse) {
+  constexpr std::array<std::string_view, 3> kNames = {"auto", "true", "false"};
+  EXPECT_EQ(find_choice("auto", kNames), 0u);
+  EXPECT_EQ(find_choice("true", kNames), 1u);
+  EXPECT_EQ(find_choice(true, kNames), 1u);
+  EXPECT_EQ(find_choice(false, kNames), 2u);
+  for (const nlohmann::json& other : {nlohmann::json("never"), nlohmann::json(), nlohmann::json(1), nlohmann::json("")})
+    EXPECT_EQ(find_choice(other, kNames), std::nullopt) << other;
+  EXPECT_EQ(find_choice(true, std::array<std::string_view, 1>{"auto"}), std::nullopt);
 }
 
 }  // namespace

@@ -110,7 +110,8 @@ std::string normalized(const EmbeddingConfig& config, std::string text) {
 std::string prepare_text(const EmbeddingConfig& config, const std::string& text) {
   const std::string whole = config.prefix + text;
   const bool changes = config.plain_quotes || config.strip_accents || config.lowercase;
-  if (!changes || config.spelled.empty()) return normalized(config, whole);
+  const auto has = [&](const std::string& token) { return whole.find(token) != std::string::npos; };
+  if (!changes || std::ranges::none_of(config.spelled, has)) return normalized(config, whole);
   std::vector<AddedToken> tokens;
   for (const std::string& token : config.spelled)
     tokens.push_back({.id = static_cast<int32_t>(tokens.size()), .text = token});

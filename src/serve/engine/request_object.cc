@@ -87,9 +87,7 @@ bool RequestObject::flag(std::string_view name, bool otherwise) {
 size_t RequestObject::choice(std::string_view name, std::span<const std::string_view> names, size_t otherwise) {
   const nlohmann::json& value = get(name);
   if (value.is_null()) return otherwise;
-  const std::string text = value.is_string() ? value.get<std::string>() : value.is_boolean() ? value.dump() : "";
-  for (size_t i = 0; i < names.size(); i++)
-    if (text == names[i]) return i;
+  if (const auto found = find_choice(value, names)) return *found;
   refuse_field(name, "must be one of {} (is {})", fmt::join(names, ", "), shown(value));
 }
 

@@ -41,7 +41,7 @@ class RequestObject {
   int64_t integer(std::string_view name, int64_t otherwise, const Range& range);
   double number(std::string_view name, double otherwise, const Range& range);
   bool flag(std::string_view name, bool otherwise = false);
-  // Returns the position of the member among the names of a choice; true and false stand for the names "true", "false".
+  // Returns the index of the member among the names of a choice (core/json.h).
   size_t choice(std::string_view name, std::span<const std::string_view> names, size_t otherwise);
   // Returns a string or a list of strings; neither being there is an empty list.
   Texts texts(std::string_view name);
