@@ -36,10 +36,10 @@ def page_and_policy():
     def read(*names):
         return "\n".join((SOURCES / name).read_text(encoding="utf-8") for name in names)
 
-    style = read("eval/assets/attention_view.css", "serve/assets/page.css")
-    script = read("eval/assets/attention_view.js", *(f"serve/assets/{name}.js" for name in SCRIPTS))
+    style = read("eval/assets/attention_view.css", "serve/api/assets/page.css")
+    script = read("eval/assets/attention_view.js", *(f"serve/api/assets/{name}.js" for name in SCRIPTS))
     style, script = compact(style), compact(script)
-    page = read("serve/assets/page.html")
+    page = read("serve/api/assets/page.html")
     for name, text in (("style", style), ("view", read("eval/assets/attention_view.html")), ("script", script)):
         page = page.replace("{{" + name + "}}", text, 1)
 
