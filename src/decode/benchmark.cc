@@ -9,9 +9,10 @@
 #include "core/fail.h"
 #include "core/op_times.h"
 #include "core/to_size.h"
-#include "decode/search/batched.h"
+#include "decode/batches.h"
+#include "decode/pipeline.h"
+#include "decode/search/sentence_decoder.h"
 #include "decode/translation_text.h"
-#include "decode/workers.h"
 #include "io/runs/run.h"
 #include "io/weights/quantized_weights.h"
 

@@ -11,10 +11,10 @@
 #include "core/system/start_thread.h"
 #include "core/to_size.h"
 #include "decode/attend.h"
+#include "decode/batches.h"
 #include "decode/pipeline.h"
-#include "decode/search/batched.h"
+#include "decode/search/sentence_decoder.h"
 #include "decode/translator_state.h"
-#include "decode/workers.h"
 #include "qkv/threads.h"
 
 namespace qkv {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/arena_pool.h"
-#include "decode/search/ensemble.h"
+#include "decode/engine/ensemble.h"
 #include "decode/translation_text.h"
 #include "io/runs/run.h"
 #include "qkv/translator.h"

@@ -9,7 +9,8 @@
 #include <set>
 
 #include "convert/architecture.h"
-#include "decode/search/batched.h"
+#include "decode/search/forced.h"
+#include "decode/search/sentence_decoder.h"
 #include "io/runs/run.h"
 #include "io/weights/safetensors.h"
 #include "qkv/import.h"

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "decode/search/batched.h"
+#include "decode/search/sentence_decoder.h"
 #include "io/runs/run.h"
 #include "qkv/import.h"
 #include "qkv/quantize.h"

@@ -1,5 +1,5 @@
 // Turns of clients: shares of tokens, and clients that come and go.
-#include "decode/search/client_turns.h"
+#include "decode/engine/client_turns.h"
 
 #include <gtest/gtest.h>
 

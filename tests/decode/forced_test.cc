@@ -5,7 +5,8 @@
 
 #include "core/to_size.h"
 #include "decode/attend.h"
-#include "decode/search/batched.h"
+#include "decode/search/forced.h"
+#include "decode/search/sentence_decoder.h"
 #include "tests/decode/searcher.h"
 #include "tests/support/errors.h"
 

@@ -213,7 +213,7 @@ TEST_F(GenerationTest, StopsAtTheEndToken) {
 std::vector<GeneratedIds> together(const Transformer<float>& model, const Prompts& prompts,
                                    const GenerationOptions& options) {
   Arena arena;
-  TextCache cache(model, 1 << 16);
+  KeyValueCache cache(model, 1 << 16);
   std::vector<GeneratedIds> found(prompts.size());
   generate_ids(cache, prompts, kEnds, options, arena,
                [&](size_t i, GeneratedIds&& text) { found[i] = std::move(text); });

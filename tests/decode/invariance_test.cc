@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "decode/search/batched.h"
+#include "decode/search/sentence_decoder.h"
 #include "tests/decode/searcher.h"
 #include "tests/support/kernels.h"
 

@@ -7,7 +7,8 @@
 #include <limits>
 
 #include "core/to_size.h"
-#include "decode/search/batched.h"
+#include "decode/search/forced.h"
+#include "decode/search/sentence_decoder.h"
 #include "tests/decode/searcher.h"
 #include "tests/support/errors.h"
 #include "tests/support/kernels.h"

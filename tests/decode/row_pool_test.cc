@@ -1,5 +1,5 @@
 // Rows of the key-value cache: reuse, ranges, and the blocks that go back to the system.
-#include "decode/search/row_pool.h"
+#include "decode/engine/row_pool.h"
 
 #include <gtest/gtest.h>
 

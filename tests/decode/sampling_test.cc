@@ -9,7 +9,7 @@
 
 #include "core/system/threads.h"
 #include "core/to_size.h"
-#include "decode/generation/sampler.h"
+#include "decode/search/sampler.h"
 #include "tests/decode/searcher.h"
 #include "tests/support/kernels.h"
 

@@ -6,7 +6,10 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <memory>
 
+#include "decode/engine/engine.h"
+#include "decode/search/sentence_search.h"
 #include "tests/decode/searcher.h"
 #include "tests/support/errors.h"
 #include "tests/support/kernels.h"
@@ -203,19 +206,19 @@ TEST(Search, MemoryThatWasGivenBackIsUsedAgain) {
   SearchOptions options;
   Arena memory;
   const Ensemble models(s.model);
-  Search search(models, rows_needed(models, {source}, options), memory, s.arena);
+  KeyValueCache cache(models, rows_needed(models, {source}, options), memory);
+  Engine engine(cache, {}, s.arena);
   const auto run = [&] {
-    const SearchTask task{0, 0, {source}, &options};
-    search.add({&task, 1});
-    std::vector<Search::Result> results;
-    while (search.can_step()) results = search.step();
-    return results.at(0).found.at(0).token_log_probabilities;
+    engine.add(std::make_unique<SentenceSearch>(models, 0, SearchInput{source}, options));
+    Engine::Done done;
+    while (done.empty()) engine.step(done);
+    return static_cast<SentenceSearch&>(*done.at(0)).take_found().at(0).token_log_probabilities;
   };
   const std::vector<float> wanted = s.search({source}, options).front().front().token_log_probabilities;
   EXPECT_EQ(run(), wanted);
   const Clock::time_point now = Clock::now();
-  search.trim(now);
-  search.trim(now + 2 * RowBlocks::kUnusedTime);
+  engine.trim(now);
+  engine.trim(now + 2 * RowBlocks::kUnusedTime);
   EXPECT_EQ(run(), wanted);
 }
 
@@ -225,19 +228,24 @@ TEST(Search, SentencesLeaveWithoutAResult) {
   const Ids source = {5, 6, kEnd};
   SearchOptions options;
   const Ensemble models(s.model);
-  Search search(models, rows_needed(models, {source}, options) * 2, s.arena, s.arena);
+  KeyValueCache cache(models, rows_needed(models, {source}, options) * 2, s.arena);
+  Engine engine(cache, {}, s.arena);
+  Engine::Done done;
   for (int round = 0; round < 5; round++) {  // the room suffices for two sentences
     for (uint64_t key = 0; key < 2; key++) {
-      const SearchTask task{key, 0, {source}, &options};
-      search.add({&task, 1});
-      search.step();
+      engine.add(std::make_unique<SentenceSearch>(models, key, SearchInput{source}, options));
+      EXPECT_TRUE(engine.step(done));
     }
-    EXPECT_TRUE(search.remove(0));
-    EXPECT_FALSE(search.remove(0));
-    EXPECT_TRUE(search.pause(1, true));
-    EXPECT_FALSE(search.can_step());
-    EXPECT_TRUE(search.remove(1));
+    EXPECT_EQ(engine.rows(), 2 * options.beam);
+    engine.remove(0);
+    engine.remove(0);
+    EXPECT_EQ(engine.rows(), options.beam);
+    engine.pause(1, true);
+    EXPECT_FALSE(engine.step(done));
+    engine.remove(1);
+    EXPECT_EQ(engine.bytes(), 0);
   }
+  EXPECT_TRUE(done.empty());
 }
 
 }  // namespace

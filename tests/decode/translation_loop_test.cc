@@ -10,7 +10,7 @@
 #include "core/fail.h"
 #include "core/random.h"
 #include "core/to_size.h"
-#include "decode/search/client_turns.h"
+#include "decode/engine/client_turns.h"
 #include "qkv/serving.h"
 #include "tests/decode/random_run.h"
 #include "tests/support/errors.h"

@@ -1,6 +1,4 @@
 // Jobs that fail in worker threads, or in the thread that waits.
-#include "decode/workers.h"
-
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -9,6 +7,7 @@
 #include <thread>
 
 #include "core/fail.h"
+#include "decode/pipeline.h"
 #include "tests/support/errors.h"
 #include "tests/support/kernels.h"
 

@@ -5,7 +5,7 @@
 
 #include "core/system/threads.h"
 #include "core/to_size.h"
-#include "decode/search/batched.h"
+#include "decode/batches.h"
 
 namespace qkv {
 namespace {

@@ -6,10 +6,9 @@
 
 #include "core/fail.h"
 #include "core/fields.h"
-#include "core/system/threads.h"
 #include "core/to_size.h"
-#include "decode/generation/sampler.h"
-#include "decode/search/ensemble.h"
+#include "decode/engine/engine.h"
+#include "decode/search/sampler.h"
 #include "decode/search/search.h"
 
 namespace qkv {
@@ -57,20 +56,6 @@ CompletePrompt::CompletePrompt(const TextEnds& ends, std::vector<int32_t> tokens
   is_complete = false;
 }
 
-// A text that is being generated.
-struct GenerationScheduler::Growing {
-  GenerationRequest request;
-  SearchOptions search;
-  int64_t rows;               // reserved
-  std::vector<int32_t> text;  // including the start token
-  TextCache::Text* seen;      // the part of it that the model sees
-  Random random;
-  GeneratedIds result = {};
-  TokenCounts counts = {};  // of the tokens of the result, if a penalty needs them
-  int32_t next = -1;        // the token chosen last; −1: none
-  std::exception_ptr error = {};
-};
-
 void check(const ModelConfig& model, const TextEnds& ends, const GenerationOptions& options) {
   check_ranges<GenerateOptions>(options);
   check(search_options(options, ends), model.target_vocab);
@@ -97,171 +82,100 @@ int64_t rows_needed(const ModelConfig& model, const TextEnds& ends, const Genera
   return std::min(std::ssize(seen_part(text, model.max_length)) + request.options->max_tokens, model.max_length);
 }
 
-GenerationScheduler::GenerationScheduler(TextCache& cache, const TextEnds& ends, const GenerationLimits& limits)
-    : cache_(cache), ends_(ends), limits_(limits), longest_(cache.model().config().max_length) {}
-GenerationScheduler::~GenerationScheduler() = default;
+TextGeneration::TextGeneration(const Transformer<float>& model, const TextEnds& ends, GenerationRequest request)
+    : Sequence(request.key, {1, {rows_needed(model.config(), ends, request), 0}}),
+      ends_(ends),
+      request_(std::move(request)),
+      options_(*request_.options),
+      search_(search_options(options_, ends)),
+      longest_(model.config().max_length),
+      text_(ends.beginning(request_.prompt, request_.is_complete)),
+      random_(sampling_random(options_.seed, request_.prompt, 0)),
+      is_done_(options_.max_tokens == 0) {}
 
-void GenerationScheduler::add(GenerationRequest request) {
-  const int64_t rows = rows_needed(cache_.model().config(), ends_, request);
-  const int64_t cost = std::ssize(request.prompt) + request.options->max_tokens;
-  const int64_t turn = turns_.next(request.client, cost);
-  insert_by_turn(waiting_, Waiting{std::move(request), rows, turn});
+void TextGeneration::start(KeyValueCache& cache, KeyValueCache::Sentence&&) { open(cache); }
+
+void TextGeneration::open(KeyValueCache& cache) {
+  seen_ = &cache.open(seen_part(text_, longest_), request_.salt);
+  seen_->paused = paused();
 }
 
-void GenerationScheduler::remove(uint64_t key) {
-  waiting_.remove_if([&](const Waiting& waiting) { return waiting.request.key == key; });
-  const auto growing = std::ranges::find_if(growing_, [&](const Growing& g) { return g.request.key == key; });
-  if (growing != growing_.end()) close(growing);
+void TextGeneration::pause(bool paused) {
+  Sequence::pause(paused);
+  if (seen_) seen_->paused = paused;
 }
 
-void GenerationScheduler::pause(uint64_t key, bool paused) {
-  for (Waiting& waiting : waiting_)
-    if (waiting.request.key == key) waiting.paused = paused;
-  for (Growing& growing : growing_)
-    if (growing.request.key == key) growing.seen->paused = paused;
+RowRange TextGeneration::predicting() const {
+  if (seen_->last < 0) return {};
+  return {seen_->last, seen_->last + 1};
 }
 
-bool GenerationScheduler::step(Arena& arena, const Done& done, const Start& on_start) {
-  bool any = start(done, on_start);
-  if (std::ranges::all_of(growing_, [](const Growing& g) { return g.seen->paused; })) return any;
-  for (const Place growing : read(arena)) {
-    const std::optional<End> end = growing->error ? End::length : accept(*growing);
-    if (!end) continue;
-    Result result{growing->request.key, std::move(growing->result), growing->error};
-    result.text.end = *end;
-    close(growing);
-    done(std::move(result));
+void TextGeneration::extend(Matrix<float> log_p, int64_t row, KeyValueCache&) {
+  try {
+    choose({log_p.row(row), to_size(log_p.cols)});
+  } catch (...) {
+    error_ = std::current_exception();
   }
-  return true;
 }
 
-// Starts texts. Returns whether there was one.
-bool GenerationScheduler::start(const Done& done, const Start& on_start) {
-  bool any = false;
-  std::vector<Waiting*> passed;  // those without room
-  for (auto text = waiting_.begin(); text != waiting_.end() && std::ssize(growing_) < limits_.texts;) {
-    const std::string& client = text->request.client;
-    if (text->paused || !client_texts_.leaves_enough(client, 1, limits_.texts) ||
-        !client_rows_.leaves_enough(client, text->rows, limits_.rows)) {
-      text++;
-      continue;
-    }
-    if (std::ranges::any_of(passed, [](const Waiting* w) { return w->overtaken >= kMostOvertaken; })) break;
-    if (text->rows > limits_.rows - rows_) {
-      passed.push_back(&*text++);
-      continue;
-    }
-    for (Waiting* w : passed) w->overtaken++;
-    any = true;
-    turns_.start(text->turn);
-    Waiting next = std::move(*text);
-    text = waiting_.erase(text);
-    if (next.request.options->max_tokens == 0)
-      done({next.request.key});
-    else
-      begin(std::move(next.request), next.rows, on_start);
-  }
-  return any;
-}
-
-void GenerationScheduler::begin(GenerationRequest&& request, int64_t rows, const Start& on_start) {
-  std::vector<int32_t> text = ends_.beginning(request.prompt, request.is_complete);
-  TextCache::Text& seen = cache_.open(seen_part(text, longest_), request.salt);
-  const uint64_t key = request.key;
-  SearchOptions search = search_options(*request.options, ends_);
-  Random random = sampling_random(request.options->seed, request.prompt, 0);
-  growing_.push_back({std::move(request), std::move(search), rows, std::move(text), &seen, random});
-  rows_ += rows;
-  client_texts_.take(growing_.back().request.client, 1);
-  client_rows_.take(growing_.back().request.client, rows);
-  if (on_start) on_start(key, static_cast<int64_t>(seen.shared));
-}
-
-// Reads the next tokens, and chooses a token for each text that has been read completely.
-std::vector<GenerationScheduler::Place> GenerationScheduler::read(Arena& arena) {
-  const Arena::Scope scope(arena);
-  Context context{.arena = arena, .inference = true};
-  std::vector<TextCache::Text*> ready;
-  const Matrix<float> h = cache_.step(ready, context);
-  const Matrix<float> logits = cache_.model().output().logits(h, context);
-  const Matrix<float> log_p = log_mean_probability({&logits, 1});
-  std::vector<Place> places;
-  for (const TextCache::Text* text : ready) places.push_back(std::ranges::find(growing_, text, &Growing::seen));
-  parallel_for(log_p.rows, [&](int64_t n) {
-    Growing& growing = *places[to_size(n)];
-    try {
-      choose(growing, {log_p.row(n), to_size(log_p.cols)});
-    } catch (...) {
-      growing.error = std::current_exception();
-    }
-  });
-  return places;
-}
-
-void GenerationScheduler::choose(Growing& growing, std::span<float> log_p) const {
-  GeneratedIds& result = growing.result;
-  const GenerationOptions& options = *growing.request.options;
+void TextGeneration::choose(std::span<float> log_p) {
   if (std::isnan(log_p.front())) fail("the model's output is not finite");
-  if (options.alternatives > 0) result.alternatives.push_back(most_probable(log_p, options.alternatives));
-  const size_t length = growing.request.prompt.size() + result.ids.size();
-  NextToken next = next_token(log_p, std::span(growing.text).last(length), growing.search);
-  add_biases(next, growing.counts, options);
-  growing.next = sample(next, options, growing.random);
-  if (growing.next >= 0) result.log_probabilities.push_back(next.log_p(growing.next));
+  if (options_.alternatives > 0) result_.alternatives.push_back(most_probable(log_p, options_.alternatives));
+  const size_t length = request_.prompt.size() + result_.ids.size();
+  NextToken next = next_token(log_p, std::span(text_).last(length), search_);
+  add_biases(next, counts_, options_);
+  next_ = sample(next, options_, random_);
+  if (next_ >= 0) result_.log_probabilities.push_back(next.log_p(next_));
+}
+
+void TextGeneration::emit(KeyValueCache& cache) {
+  if (!error_)
+    if (const std::optional<End> end = accept(cache)) result_.end = *end, is_done_ = true;
+  is_done_ |= error_ != nullptr;
 }
 
 // Appends the chosen token. Returns why the text ends there, if it does.
-std::optional<End> GenerationScheduler::accept(Growing& growing) {
-  GeneratedIds& result = growing.result;
-  const GenerationOptions& options = *growing.request.options;
-  if (growing.next < 0) return End::length;
-  if (std::ranges::find(ends_.ends, growing.next) != ends_.ends.end()) return End::document;
-  result.ids.push_back(growing.next);
-  growing.text.push_back(growing.next);
-  if (options.presence_penalty != 0 || options.frequency_penalty != 0) growing.counts[growing.next]++;
-  if (options.on_token && options.on_token(growing.request.key, result)) return End::caller;
-  if (std::ssize(result.ids) == options.max_tokens) return End::length;
-  if (std::ssize(growing.seen->ids) < longest_) {
-    cache_.append(*growing.seen, growing.next);
+std::optional<End> TextGeneration::accept(KeyValueCache& cache) {
+  if (next_ < 0) return End::length;
+  if (std::ranges::find(ends_.ends, next_) != ends_.ends.end()) return End::document;
+  result_.ids.push_back(next_);
+  text_.push_back(next_);
+  if (options_.presence_penalty != 0 || options_.frequency_penalty != 0) counts_[next_]++;
+  if (options_.on_token && options_.on_token(key(), result_)) return End::caller;
+  if (std::ssize(result_.ids) == options_.max_tokens) return End::length;
+  if (std::ssize(seen_->ids) < longest_) {
+    cache.append(*seen_, next_);
     return {};
   }
-  if (!options.slide) return End::context;
-  const bool paused = growing.seen->paused;
-  cache_.close(*growing.seen);
-  growing.seen = &cache_.open(seen_part(growing.text, longest_), growing.request.salt);
-  growing.seen->paused = paused;
+  if (!options_.slide) return End::context;
+  cache.close(*seen_);
+  open(cache);
   return {};
 }
 
-void GenerationScheduler::close(Place growing) {
-  cache_.close(*growing->seen);
-  rows_ -= growing->rows;
-  client_texts_.give_back(growing->request.client, 1);
-  client_rows_.give_back(growing->request.client, growing->rows);
-  growing_.erase(growing);
+GeneratedIds TextGeneration::take() {
+  if (error_) std::rethrow_exception(error_);
+  return std::move(result_);
 }
 
-void generate_ids(TextCache& cache, const Prompts& prompts, const TextEnds& ends, const GenerationOptions& options,
+void generate_ids(KeyValueCache& cache, const Prompts& prompts, const TextEnds& ends, const GenerationOptions& options,
                   Arena& arena, const std::function<void(size_t, GeneratedIds&&)>& done, bool is_complete) {
-  check(cache.model().config(), ends, options);
-  GenerationScheduler generating(cache, ends, {.texts = options.batch});
+  const Transformer<float>& model = cache.models().front();
+  check(model.config(), ends, options);
+  Engine engine(cache, {.rows = options.batch}, arena);
   for (const auto& prompt : prompts) {
     GenerationRequest request{static_cast<uint64_t>(&prompt - prompts.data()), prompt, &options};
     request.is_complete = is_complete;
-    check(cache.model().config(), ends, request);
-    generating.add(std::move(request));
+    check(model.config(), ends, request);
+    engine.add(std::make_unique<TextGeneration>(model, ends, std::move(request)));
   }
-  const auto accept = [&](GenerationScheduler::Result&& result) {
-    if (result.error) std::rethrow_exception(result.error);
-    done(result.key, std::move(result.text));
-  };
-  while (generating.step(arena, accept)) {
-  }
+  for (Engine::Done texts; engine.step(texts); texts.clear())
+    for (const auto& text : texts) done(text->key(), static_cast<TextGeneration&>(*text).take());
 }
 
 GeneratedIds generate_ids(const Transformer<float>& model, std::span<const int32_t> prompt, const TextEnds& ends,
                           const GenerationOptions& options, Arena& arena) {
-  TextCache cache(model, 0);
+  KeyValueCache cache(model, 0);
   GeneratedIds result;
   generate_ids(cache, {{prompt.begin(), prompt.end()}}, ends, options, arena,
                [&](size_t, GeneratedIds&& text) { result = std::move(text); });

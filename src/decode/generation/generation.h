@@ -5,17 +5,16 @@
 #include <cstdint>
 #include <exception>
 #include <functional>
-#include <limits>
-#include <list>
 #include <optional>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "decode/generation/text_cache.h"
-#include "decode/search/client_turns.h"
+#include "core/random.h"
+#include "decode/engine/sequence.h"
 #include "decode/search/hypothesis.h"
+#include "decode/search/restrictions.h"
 #include "io/runs/run_kinds.h"
 #include "qkv/generator.h"
 
@@ -60,7 +59,6 @@ struct GenerationRequest {
   std::vector<int32_t> prompt = {};  // without the start token, unless it is complete
   const GenerationOptions* options = nullptr;
   std::string salt = "";     // prefixes are shared with texts of the same salt
-  std::string client = "";   // whose texts take turns with those of others
   bool is_complete = false;  // no start token is put before the prompt
 };
 
@@ -71,74 +69,52 @@ void check(const ModelConfig& model, const TextEnds& ends, const GenerationReque
 // Returns the most rows of the cache that a text needs.
 int64_t rows_needed(const ModelConfig& model, const TextEnds& ends, const GenerationRequest& request);
 
-// Limits on what is generated at once.
-struct GenerationLimits {
-  int64_t texts = std::numeric_limits<int64_t>::max();
-  int64_t rows = std::numeric_limits<int64_t>::max();  // of the cache, the most that the texts may need
-};
-
-// Generation of texts token by token. Texts come and go between steps; the result of one does not depend on the others.
-class GenerationScheduler {
+// Generation of a text in an engine with a cache for texts.
+class TextGeneration : public Sequence {
  public:
-  struct Result {
-    uint64_t key = 0;
-    GeneratedIds text = {};
-    std::exception_ptr error = {};
-  };
-  using Done = std::function<void(Result&&)>;
-  static constexpr int kMostOvertaken = 16;  // later texts that start before one that does not fit
+  // The request is one that check accepts. `ends` must outlive the object. If it has a start token, it is put before a
+  // prompt that is not complete.
+  TextGeneration(const Transformer<float>& model, const TextEnds& ends, GenerationRequest request);
 
-  // The cache and `ends` must outlive the object. If `ends` has a start token, it is put before each prompt that is not
-  // complete.
-  GenerationScheduler(TextCache& cache, const TextEnds& ends, const GenerationLimits& limits);
-  ~GenerationScheduler();
+  void pause(bool paused) override;
+  void start(KeyValueCache& cache, KeyValueCache::Sentence&&) override;
+  void close(KeyValueCache& cache) override { cache.close(*seen_); }
 
-  // Adds a text that check accepts.
-  void add(GenerationRequest request);
-  void remove(uint64_t key);
-  void pause(uint64_t key, bool paused);
+  void read(KeyValueCache&) override {}
+  RowRange predicting() const override;
+  void extend(const BestNext&, int64_t, KeyValueCache&) override {}
+  void extend(Matrix<float> log_p, int64_t row, KeyValueCache&) override;
+  void emit(KeyValueCache& cache) override;
+  bool is_done() const override { return is_done_; }
 
-  // Starts texts that have room, the clients in turn; reads the next tokens, and chooses a token for each text that
-  // has been read completely. Calls done when a text is complete, and on_start, if set, with the number of its tokens
-  // that are not read again. Returns false if there was nothing to do. After an exception the object and the cache must
-  // not be used again.
-  using Start = std::function<void(uint64_t key, int64_t shared)>;
-  bool step(Arena& arena, const Done& done, const Start& on_start = {});
-  int64_t rows() const { return rows_; }  // returns the number of rows reserved for the texts that grow
+  // Returns the number of tokens at the beginning that were not read again.
+  int64_t shared() const { return static_cast<int64_t>(seen_->shared); }
+  // Returns the text once it is complete. Throws the error that has ended it.
+  GeneratedIds take();
 
  private:
-  struct Growing;
-  using Place = std::list<Growing>::iterator;
+  void choose(std::span<float> log_p);
+  std::optional<GeneratedIds::End> accept(KeyValueCache& cache);
+  void open(KeyValueCache& cache);
 
-  bool start(const Done& done, const Start& on_start);
-  void begin(GenerationRequest&& request, int64_t rows, const Start& on_start);
-  std::vector<Place> read(Arena& arena);
-  void choose(Growing& growing, std::span<float> log_p) const;
-  std::optional<GeneratedIds::End> accept(Growing& growing);
-  void close(Place growing);
-
-  struct Waiting {
-    GenerationRequest request;
-    int64_t rows = 0;
-    int64_t turn = 0;
-    bool paused = false;
-    int overtaken = 0;
-  };
-
-  TextCache& cache_;
   const TextEnds& ends_;
-  const GenerationLimits limits_;
-  const int64_t longest_;
-  std::list<Waiting> waiting_;  // in the order in which they start
-  ClientTurns turns_;
-  std::list<Growing> growing_;
-  int64_t rows_ = 0;  // reserved for the texts that grow
-  ClientRoom client_texts_, client_rows_;
+  const GenerationRequest request_;
+  const GenerationOptions& options_;
+  const SearchOptions search_;
+  const int64_t longest_;                // the model's max_length
+  std::vector<int32_t> text_;            // including the start token
+  KeyValueCache::Text* seen_ = nullptr;  // the part of it that the model sees
+  Random random_;
+  GeneratedIds result_ = {};
+  TokenCounts counts_ = {};  // of the tokens of the result, if a penalty needs them
+  int32_t next_ = -1;        // the token chosen last; −1: none
+  bool is_done_ = false;
+  std::exception_ptr error_ = {};
 };
 
 // Continues prompts, and calls done(prompt, text) when a text is complete. Throws Error as check does, and for a model
 // whose output is not finite. After an exception the cache must not be used again.
-void generate_ids(TextCache& cache, const Prompts& prompts, const TextEnds& ends, const GenerationOptions& options,
+void generate_ids(KeyValueCache& cache, const Prompts& prompts, const TextEnds& ends, const GenerationOptions& options,
                   Arena& arena, const std::function<void(size_t prompt, GeneratedIds&&)>& done,
                   bool is_complete = false);
 

@@ -91,7 +91,7 @@ GenerationBenchmark benchmark_generation(const GenerationBenchmarkOptions& optio
   MemoryReader memory;
   std::vector<GenerationBenchmark> rounds;
   for (int round = -1; round < kRounds; round++) {  // the first one is a warm-up
-    TextCache cache(*model, 0);
+    KeyValueCache cache(*model, 0);
     std::optional<Profile> profile;
     Clock::time_point begin = Clock::now();
     std::vector<double> times;  // of reading the prompts, then of every step

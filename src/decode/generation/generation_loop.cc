@@ -1,12 +1,13 @@
 #include <algorithm>
-#include <map>
+#include <memory>
 #include <optional>
 #include <utility>
 
 #include "core/fail.h"
 #include "core/to_size.h"
+#include "decode/engine/engine.h"
+#include "decode/engine/serving_loop.h"
 #include "decode/generation/generator_model.h"
-#include "decode/search/loop_inbox.h"
 #include "qkv/serving.h"
 
 namespace qkv {
@@ -28,83 +29,63 @@ GenerationLoop::Prepared::Prepared(Prepared&&) noexcept = default;
 GenerationLoop::Prepared& GenerationLoop::Prepared::operator=(Prepared&&) noexcept = default;
 GenerationLoop::Prepared::~Prepared() = default;
 
-struct GenerationLoop::State {
+struct GenerationLoop::State : ServingLoop<Prepared::Text> {
   using Text = Prepared::Text;
 
   // The generation of the texts that run and wait, and the keys and values.
-  struct Engine {
-    TextCache cache;
-    GenerationScheduler generating;
+  struct Generating {
+    KeyValueCache cache;
+    Engine engine;
 
-    explicit Engine(const State& s)
+    explicit Generating(State& s)
         : cache(*s.generator.run.model, s.limits.cache_bytes),
-          generating(cache, s.generator.run.ends, {s.limits.rows, cache.room()}) {}
+          engine(cache, {s.limits.rows, cache.room() * cache.row_bytes()}, s.scratch) {}
   };
 
   const Generator::Model& generator;
   const LoopLimits limits;
   Arena scratch;
-  std::optional<Engine> engine;
+  std::optional<Generating> generating;
   const int64_t row_bytes, cache_bytes;  // of a token's keys and values, and of all
-  LoopInbox<std::unique_ptr<Text>> inbox;
-  // The rest belongs to the thread that calls step.
-  std::map<uint64_t, std::unique_ptr<Text>> texts;
 
   State(const Generator::Model& g, const LoopLimits& l)
       : generator(g),
         limits(l),
-        engine(std::in_place, *this),
-        row_bytes(engine->cache.row_bytes()),
-        cache_bytes(engine->cache.room() * row_bytes) {}
+        generating(std::in_place, *this),
+        row_bytes(generating->cache.row_bytes()),
+        cache_bytes(generating->cache.room() * row_bytes) {}
 
   static GenerationRequest request_of(const Text& text) {
-    return {text.id, text.prompt, &text.options, text.salt, text.client, text.is_complete};
+    return {text.id, text.prompt, &text.options, text.salt, text.is_complete};
   }
 
-  // Makes the engine again after a step that failed.
-  GenerationScheduler& generating() { return (engine ? *engine : engine.emplace(*this)).generating; }
+  Engine& engine() { return (generating ? *generating : generating.emplace(*this)).engine; }
 
-  void add(std::unique_ptr<Text> text) {
-    Text& t = *text;
-    try {
-      texts.emplace(t.id, std::move(text));
-      generating().add(request_of(t));
-    } catch (...) {
-      fail_with(text ? std::move(text) : take(t.id), std::current_exception());
-    }
+  void begin(Text& text) override {
+    const int64_t cost = std::ssize(text.prompt) + text.options.max_tokens;
+    engine().add(std::make_unique<TextGeneration>(*generator.run.model, generator.run.ends, request_of(text)),
+                 text.client, cost);
+  }
+  void hold(Text& text, bool paused) override { engine().pause(text.id, paused); }
+  void drop(Text& text) override { engine().remove(text.id); }
+  void reset() override { generating.reset(); }
+
+  bool advance(Clock::time_point now) override {
+    Engine::Done done;
+    const bool any = engine().step(done, [&](const Sequence& sequence) {
+      const Text& text = *find(sequence.key());
+      if (text.events.on_start) text.events.on_start(static_cast<const TextGeneration&>(sequence).shared());
+    });
+    for (const auto& sequence : done) finish(static_cast<TextGeneration&>(*sequence));
+    engine().trim(now);
+    return any;
   }
 
-  void cancel(uint64_t id) {
-    texts.erase(id);
-    try {
-      generating().remove(id);
-    } catch (...) {
-      fail_all(std::current_exception());
-    }
-  }
-
-  std::unique_ptr<Text> take(uint64_t id) {
-    const auto place = texts.find(id);
-    std::unique_ptr<Text> taken = std::move(place->second);
-    texts.erase(place);
-    return taken;
-  }
-
-  static void fail_with(const std::unique_ptr<Text>& taken, std::exception_ptr error) {
-    if (taken->events.on_error) taken->events.on_error(std::move(error));
-  }
-
-  // Ends all texts after an exception, which leaves the generation in an unknown state.
-  void fail_all(const std::exception_ptr& error) {
-    engine.reset();
-    while (!texts.empty()) fail_with(take(texts.begin()->first), error);
-  }
-
-  void finish(uint64_t id, GeneratedIds::End end, std::exception_ptr error) {
-    const std::unique_ptr<Text> text = take(id);
-    if (text->error) error = text->error;
+  void finish(TextGeneration& generation) {
+    const std::unique_ptr<Text> text = take(*find(generation.key()));
+    std::exception_ptr error = text->error;
     if (!error) try {
-        text->growing->finish(end);
+        text->growing->finish(generation.take().end);
       } catch (...) {
         error = std::current_exception();
       }
@@ -112,27 +93,6 @@ struct GenerationLoop::State {
       fail_with(text, std::move(error));
     else if (text->events.on_done)
       text->events.on_done(text->growing->take());
-  }
-
-  bool step() {
-    bool any = inbox.apply([&](std::unique_ptr<Text> text) { add(std::move(text)); }, [&](uint64_t id) { cancel(id); },
-                           [&](uint64_t id, bool paused) { generating().pause(id, paused); });
-    std::vector<GenerationScheduler::Result> results;
-    const auto done = [&](GenerationScheduler::Result&& result) { results.push_back(std::move(result)); };
-    const auto on_start = [&](uint64_t id, int64_t cached) {
-      const Text& text = *texts.find(id)->second;
-      if (text.events.on_start) text.events.on_start(cached);
-    };
-    std::exception_ptr error;
-    try {
-      any |= generating().step(scratch, done, on_start);
-    } catch (...) {
-      error = std::current_exception();
-      any = true;
-    }
-    for (GenerationScheduler::Result& result : results) finish(result.key, result.text.end, result.error);
-    if (error) fail_all(error);
-    return any;
   }
 };
 
@@ -182,15 +142,13 @@ uint64_t GenerationLoop::add(Prepared text, Events events) {
       return true;
     }
   };
-  return state_->inbox.add(std::move(text.text_));
+  return state_->add(std::move(text.text_));
 }
 
-void GenerationLoop::cancel(uint64_t text) { state_->inbox.cancel(text); }
-void GenerationLoop::pause(uint64_t text, bool paused) { state_->inbox.pause(text, paused); }
+void GenerationLoop::cancel(uint64_t text) { state_->cancel(text); }
+void GenerationLoop::pause(uint64_t text, bool paused) { state_->pause(text, paused); }
 bool GenerationLoop::step() { return state_->step(); }
-int64_t GenerationLoop::reserved_bytes() const {
-  return state_->engine ? state_->engine->generating.rows() * state_->row_bytes : 0;
-}
-int64_t GenerationLoop::used_bytes() const { return state_->engine ? state_->engine->cache.bytes() : 0; }
+int64_t GenerationLoop::reserved_bytes() const { return state_->generating ? state_->generating->engine.bytes() : 0; }
+int64_t GenerationLoop::used_bytes() const { return state_->generating ? state_->generating->cache.bytes() : 0; }
 
 }  // namespace qkv

@@ -30,7 +30,7 @@ void Generator::Model::generate(const Prompts& prompts, const GenerationOptions&
                                 const std::function<void(size_t, GeneratedIds&&)>& done, bool is_complete) const {
   Prompts texts;
   for (const auto& prompt : prompts) texts.push_back(run.ends.beginning(prompt, is_complete));
-  std::unique_ptr<TextCache> cache = caches.take(texts);
+  std::unique_ptr<KeyValueCache> cache = caches.take(texts);
   const ArenaPool::Lease lease(arenas, 1);
   generate_ids(*cache, prompts, run.ends, options, lease.front(), done, is_complete);
   caches.give_back(std::move(cache));

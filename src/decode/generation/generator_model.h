@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "core/arena_pool.h"
+#include "decode/engine/key_value_cache.h"
 #include "decode/generation/generation.h"
-#include "decode/generation/text_cache.h"
 #include "io/runs/run.h"
 #include "qkv/generator.h"
 
@@ -17,7 +17,7 @@ namespace qkv {
 
 struct Generator::Model {
   LanguageRun run;
-  mutable Caches caches;
+  mutable CachePool caches;
   mutable ArenaPool arenas;
 
   Model(LanguageRun loaded, int64_t cache_bytes) : run(std::move(loaded)), caches(*run.model, cache_bytes) {}

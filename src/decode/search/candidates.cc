@@ -5,7 +5,7 @@
 
 #include "core/sorted_unique.h"
 #include "core/to_size.h"
-#include "decode/search/ensemble.h"
+#include "decode/engine/ensemble.h"
 
 namespace qkv {
 

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "decode/search/ensemble.h"
+#include "decode/engine/ensemble.h"
 #include "decode/search/restrictions.h"
 #include "ops/next_tokens.h"
 

@@ -4,7 +4,8 @@
 
 #include "core/fail.h"
 #include "core/to_size.h"
-#include "decode/search/ensemble.h"
+#include "decode/batches.h"
+#include "decode/engine/ensemble.h"
 
 namespace qkv {
 namespace {
@@ -119,6 +120,21 @@ std::vector<Forced> force(const Ensemble& models, const std::vector<ForcedInput>
     next += batch.forced[i];
     results[i].log_probabilities.assign(next, next + std::ssize(inputs[i].target));
     next += std::ssize(inputs[i].target);
+  }
+  return results;
+}
+
+std::vector<Forced> force_all(const Ensemble& models, const std::vector<ForcedInput>& inputs, int32_t start,
+                              WithAttention with, const AttentionPlace& place, Arena& arena, int64_t batch_tokens) {
+  std::vector<int64_t> lengths;
+  for (const ForcedInput& input : inputs) lengths.push_back(std::ssize(input.source) + std::ssize(input.target));
+  const Batches batches = cut_by_length(lengths, batch_tokens);
+  std::vector<Forced> results(inputs.size());
+  for (size_t b = 0; b < batches.size(); b++) {
+    std::vector<ForcedInput> batch;
+    for (const size_t i : batches[b]) batch.push_back(inputs[i]);
+    std::vector<Forced> found = force(models, batch, start, with, place, arena);
+    for (size_t i = 0; i < found.size(); i++) results[batches[b][i]] = std::move(found[i]);
   }
   return results;
 }

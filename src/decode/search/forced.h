@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "core/arena.h"
-#include "decode/search/ensemble.h"
+#include "decode/engine/ensemble.h"
 #include "decode/search/hypothesis.h"
 
 namespace qkv {
@@ -26,6 +26,11 @@ enum class WithAttention { no, yes };
 // length or the place is out of range for the model.
 std::vector<Forced> force(const Ensemble& models, const std::vector<ForcedInput>& inputs, int32_t start,
                           WithAttention with, const AttentionPlace& place, Arena& arena);
+
+// Calls force for any number of pairs, in batches of at most `batch_tokens` source and target tokens.
+std::vector<Forced> force_all(const Ensemble& models, const std::vector<ForcedInput>& inputs, int32_t start,
+                              WithAttention with, const AttentionPlace& place, Arena& arena,
+                              int64_t batch_tokens = 4096);
 
 // Assigns the logits of each target token to its row of rows[i]: [T, V], of input i. With several models, these are log
 // of the mean probability.

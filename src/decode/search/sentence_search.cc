@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "core/to_size.h"
-#include "decode/generation/sampler.h"
+#include "decode/search/sampler.h"
 #include "decode/search/search.h"
 
 namespace qkv {
@@ -14,33 +14,34 @@ bool is_number(const NextToken& next) { return !std::isnan(next.values.front());
 
 }  // namespace
 
-SentenceSearch::SentenceSearch(const Ensemble& models, const SearchTask& task, KeyValueCache::Sequence rows)
-    : task_(task),
-      max_tokens_(max_tokens(models, task.input, *task.options)),
-      needs_all_(!best_are_enough(models, task.input, *task.options)),
-      excluded_(excluded_tokens(*task.options, false)),
-      excluded_at_first_(excluded_tokens(*task.options, true)),
-      rows_(std::move(rows)),
+SentenceSearch::SentenceSearch(const Ensemble& models, uint64_t key, const SearchInput& input,
+                               const SearchOptions& options)
+    : Sequence(key, {live_hypotheses(options), rows_needed(models, input, options)}),
+      input_(input),
+      options_(options),
+      max_tokens_(max_tokens(models, input, options)),
+      needs_all_(!best_are_enough(models, input, options)),
+      excluded_(excluded_tokens(options, false)),
+      excluded_at_first_(excluded_tokens(options, true)),
       live_(1) {
-  if (task.options->sampling)
-    for (int64_t n = 0; n < task.options->n_best; n++)
-      random_.push_back(sampling_random(task.options->seed, task.input.source, n));
+  if (options.sampling)
+    for (int64_t n = 0; n < options.n_best; n++) random_.push_back(sampling_random(options.seed, input.source, n));
 }
 
-void SentenceSearch::read_start(KeyValueCache& cache, std::vector<int32_t>& ids) {
-  if (t_ > 0) return;
-  for (int64_t i = 0; i < tokens_forced(task_.input.start); i++) {
-    ids.push_back(task_.input.start[to_size(i)]);
-    cache.add(rows_, live_.front().slot);
-  }
+const Excluded* SentenceSearch::excluded() const {
+  if (needs_all_) return nullptr;
+  return t_ < options_.min_length ? &excluded_at_first_ : &excluded_;
 }
 
-void SentenceSearch::read(KeyValueCache& cache, std::vector<int32_t>& ids) {
-  const int32_t start = task_.input.start.empty() ? task_.options->start : task_.input.start.back();
+void SentenceSearch::read(KeyValueCache& cache) {
+  const std::span<const int32_t> start = input_.start;
+  for (int64_t i = 0; t_ == 0 && i < tokens_forced(start); i++) cache.add(rows_, 0, start[to_size(i)]);
+  predicting_.begin = cache.step_tokens();
   for (const Live& live : live_) {
-    ids.push_back(live.last < 0 ? start : nodes_[to_size(live.last)].token);
-    cache.add(rows_, live.slot);
+    const int32_t first = start.empty() ? options_.start : start.back();
+    cache.add(rows_, live.slot, live.last < 0 ? first : nodes_[to_size(live.last)].token);
   }
+  predicting_.end = cache.step_tokens();
 }
 
 void SentenceSearch::extend(const BestNext& next, int64_t first_row, KeyValueCache& cache) {
@@ -53,9 +54,9 @@ void SentenceSearch::extend(Matrix<float> log_p, int64_t first_row, KeyValueCach
   events_.clear();
   const std::vector<NextToken> next = next_tokens(log_p, first_row);
   std::vector<Candidate> kept;  // candidates that stay live
-  if (t_ < std::ssize(task_.input.prefix))
+  if (t_ < std::ssize(input_.prefix))
     kept = forced(next.front());
-  else if (task_.options->sampling)
+  else if (options_.sampling)
     kept = drawn(next);
   else
     kept = best(best_candidates(next, sums(), candidates()), [&](size_t i) { return is_number(next[i]); });
@@ -76,36 +77,34 @@ std::vector<SentenceSearch::Node> SentenceSearch::path(int32_t last) const {
 }
 
 std::vector<NextToken> SentenceSearch::next_tokens(Matrix<float> log_p, int64_t first_row) const {
-  const SearchOptions& options = *task_.options;
-  const bool free = t_ >= std::ssize(task_.input.prefix);
-  const bool repeats_count = options.repetition_penalty != 1 || options.no_repeat_ngram > 0;
+  const bool free = t_ >= std::ssize(input_.prefix);
+  const bool repeats_count = options_.repetition_penalty != 1 || options_.no_repeat_ngram > 0;
   std::vector<NextToken> next;
   std::vector<int32_t> history(to_size(t_));
   for (size_t i = 0; i < live_.size(); i++) {
     const std::span<float> row{log_p.row(first_row + static_cast<int64_t>(i)), to_size(log_p.cols)};
     if (repeats_count) std::ranges::transform(path(live_[i].last), history.begin(), &Node::token);
-    next.push_back(free ? next_token(row, history, options) : NextToken{row});
+    next.push_back(free ? next_token(row, history, options_) : NextToken{row});
   }
   return next;
 }
 
 // Returns the next token of the prefix.
 std::vector<Candidate> SentenceSearch::forced(const NextToken& next) const {
-  const int32_t token = task_.input.prefix[to_size(t_)];
+  const int32_t token = input_.prefix[to_size(t_)];
   if (!is_number(next)) return {};
   return {{live_.front().sum + static_cast<double>(next.log_q(token)), next.log_p(token), 0, token}};
 }
 
 // Draws one token for each sample. The first step after the prefix draws all of them from one hypothesis.
 std::vector<Candidate> SentenceSearch::drawn(const std::vector<NextToken>& next) {
-  const SearchOptions& options = *task_.options;
-  const bool first = t_ == std::ssize(task_.input.prefix);
-  if (first) live_.resize(to_size(options.n_best), live_.front());
+  const bool first = t_ == std::ssize(input_.prefix);
+  if (first) live_.resize(to_size(options_.n_best), live_.front());
   std::vector<Candidate> kept;
   for (size_t i = 0; i < live_.size(); i++) {
     const size_t row = first ? 0 : i;
     if (first) live_[i].number = static_cast<int64_t>(i);
-    const int32_t token = sample(next[row], options, random_[to_size(live_[i].number)]);
+    const int32_t token = sample(next[row], options_, random_[to_size(live_[i].number)]);
     if (token < 0) {
       if (is_number(next[row])) finish_early(live_[i], t_);
       continue;
@@ -113,7 +112,7 @@ std::vector<Candidate> SentenceSearch::drawn(const std::vector<NextToken>& next)
     const Candidate c{live_[i].sum + static_cast<double>(next[row].log_q(token)), next[row].log_p(token),
                       static_cast<int32_t>(i), token};
     record(live_[i].number, c);
-    if (token == options.end || t_ + 1 == max_tokens_)
+    if (token == options_.end || t_ + 1 == max_tokens_)
       finish(c);
     else
       kept.push_back(c);
@@ -125,16 +124,16 @@ std::vector<Candidate> SentenceSearch::drawn(const std::vector<NextToken>& next)
 // the best `beam` of the others, or none if the sentence is done.
 template <class IsNumber>
 std::vector<Candidate> SentenceSearch::best(const std::vector<Candidate>& candidates, IsNumber&& is_number_at) {
-  const size_t beam = to_size(task_.options->beam);
+  const size_t beam = to_size(options_.beam);
   const bool last = t_ + 1 == max_tokens_;
   std::vector<Candidate> kept;
   for (size_t i = 0; i < candidates.size() && (i < beam || kept.size() < beam); i++) {
     const Candidate& c = candidates[i];
     if (i == 0) record(0, c);
-    if (i < beam && (c.token == task_.options->end || last)) {
+    if (i < beam && (c.token == options_.end || last)) {
       finish(c);
       best_ended_ |= i == 0;
-    } else if (c.token != task_.options->end && kept.size() < beam) {
+    } else if (c.token != options_.end && kept.size() < beam) {
       kept.push_back(c);
     }
   }
@@ -146,31 +145,29 @@ std::vector<Candidate> SentenceSearch::best(const std::vector<Candidate>& candid
 }
 
 bool SentenceSearch::has_enough(const std::vector<Candidate>& kept) const {
-  const SearchOptions& options = *task_.options;
-  const bool automatic = options.early_stopping == EarlyStopping::automatic;
-  if (automatic && options.length_penalty == 0 && options.coverage_penalty == 0)
-    return best_ended_ && std::ssize(finished_) >= options.n_best;
-  if (std::ssize(finished_) < options.beam) return false;
-  const bool at_beam = automatic || options.early_stopping == EarlyStopping::at_beam || options.beam == 1;
+  const bool automatic = options_.early_stopping == EarlyStopping::automatic;
+  if (automatic && options_.length_penalty == 0 && options_.coverage_penalty == 0)
+    return best_ended_ && std::ssize(finished_) >= options_.n_best;
+  if (std::ssize(finished_) < options_.beam) return false;
+  const bool at_beam = automatic || options_.early_stopping == EarlyStopping::at_beam || options_.beam == 1;
   return at_beam || kept.empty() || is_unbeaten(kept.front().sum);
 }
 
 // Whether no live hypothesis, of which `best_live` is the highest sum, can score above the worst of the best `beam`
 // finished ones. With a length_penalty above 0 a hypothesis of the same sum scores higher the longer it is.
 bool SentenceSearch::is_unbeaten(double best_live) const {
-  const SearchOptions& options = *task_.options;
-  const bool longest = options.early_stopping == EarlyStopping::never && options.length_penalty > 0;
+  const bool longest = options_.early_stopping == EarlyStopping::never && options_.length_penalty > 0;
   std::vector<double> scores;
   for (const Decoded& d : finished_) scores.push_back(d.score);
-  const auto worst = scores.begin() + options.beam - 1;
+  const auto worst = scores.begin() + options_.beam - 1;
   std::ranges::nth_element(scores, worst, std::greater<>());
   return score_of(best_live, longest ? max_tokens_ : t_ + 1) <= *worst;
 }
 
 // Returns the score of a hypothesis of this many tokens, which counts the tokens that are forced, too.
 double SentenceSearch::score_of(double sum, int64_t tokens) const {
-  const double length = static_cast<double>(tokens + tokens_forced(task_.input.start));
-  return length == 0 ? sum : sum / std::pow(length, task_.options->length_penalty);
+  const double length = static_cast<double>(tokens + tokens_forced(input_.start));
+  return length == 0 ? sum : sum / std::pow(length, options_.length_penalty);
 }
 
 // Finishes the hypothesis that ends with candidate c.
@@ -182,7 +179,7 @@ void SentenceSearch::finish(const Candidate& c) {
 void SentenceSearch::add_finished(int64_t last, double sum, int64_t tokens) {
   Decoded d;
   for (const Node& node : path(static_cast<int32_t>(last))) {
-    d.ended = node.token == task_.options->end;
+    d.ended = node.token == options_.end;
     if (!d.ended) d.ids.push_back(node.token);
     d.token_log_probabilities.push_back(node.log_p);
     d.log_probability += static_cast<double>(node.log_p);
@@ -208,14 +205,14 @@ void SentenceSearch::advance(const std::vector<Candidate>& kept, KeyValueCache& 
 }
 
 void SentenceSearch::record(int64_t number, const Candidate& c) {
-  if (!task_.options->on_token) return;
-  const bool last = c.token == task_.options->end || t_ + 1 == max_tokens_;
-  events_.push_back({task_.sequence, number, c.token, static_cast<double>(c.log_p), last});
+  if (!options_.on_token) return;
+  const bool last = c.token == options_.end || t_ + 1 == max_tokens_;
+  events_.push_back({static_cast<int64_t>(key()), number, c.token, static_cast<double>(c.log_p), last});
 }
 
-void SentenceSearch::emit_tokens() {
+void SentenceSearch::emit(KeyValueCache&) {
   for (const TokenEvent& event : events_) {
-    if (!task_.options->on_token(event) || event.last) continue;
+    if (!options_.on_token(event) || event.last) continue;
     const auto live = std::ranges::find(live_, event.hypothesis, &Live::number);
     finish_early(*live, t_);
     live_.erase(live);
@@ -227,10 +224,10 @@ std::vector<Decoded> SentenceSearch::take_found() {
   return std::move(finished_);
 }
 
-void SentenceSearch::dry_run(KeyValueCache& cache) {
-  nodes_.push_back({-1, task_.options->start, 0});
+void SentenceSearch::enlarge(KeyValueCache& cache) {
+  nodes_.push_back({-1, options_.start, 0});
   live_.clear();
-  for (int32_t i = 0; i < live_hypotheses(*task_.options); i++) live_.push_back({.last = 0, .slot = i});
+  for (int32_t i = 0; i < live_hypotheses(options_); i++) live_.push_back({.last = 0, .slot = i});
   t_ = max_tokens_ - 1;
   cache.fill(rows_, t_);
 }

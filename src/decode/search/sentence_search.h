@@ -1,59 +1,45 @@
 // The search of one sentence: its hypotheses, and which tokens continue them.
 #pragma once
 
+#include <span>
+#include <utility>
 #include <vector>
 
 #include "core/random.h"
+#include "core/to_size.h"
+#include "decode/engine/sequence.h"
 #include "decode/search/candidates.h"
 #include "decode/search/hypothesis.h"
-#include "decode/search/key_value_cache.h"
 
 namespace qkv {
 
-// A sentence for a search. The options and what the input refers to must outlive its search.
-struct SearchTask {
-  uint64_t key = 0;      // names the sentence in the search
-  int64_t sequence = 0;  // its name in TokenEvent
-  SearchInput input = {};
-  const SearchOptions* options = nullptr;
-};
-
-class SentenceSearch {
+class SentenceSearch : public Sequence {
  public:
-  SentenceSearch(const Ensemble& models, const SearchTask& task, KeyValueCache::Sequence rows);
+  // key: names the sentence in TokenEvent, too. The options and what the input refers to must outlive the search.
+  SentenceSearch(const Ensemble& models, uint64_t key, const SearchInput& input, const SearchOptions& options);
 
-  uint64_t key() const { return task_.key; }
-  int64_t tokens() const { return t_; }  // returns the number of tokens of each live hypothesis
-  size_t hypotheses() const { return live_.size(); }
-  bool is_done() const { return live_.empty(); }
+  std::span<const int32_t> source() const override { return input_.source; }
+  void start(KeyValueCache&, KeyValueCache::Sentence&& rows) override { rows_ = std::move(rows); }
+  void close(KeyValueCache& cache) override { cache.close(rows_); }
 
-  // How the next tokens are computed: the best candidates() of each hypothesis without excluded(), or log p of all.
-  bool needs_all() const { return needs_all_; }
-  const Excluded& excluded() const { return t_ < task_.options->min_length ? excluded_at_first_ : excluded_; }
-  size_t candidates() const { return 2 * to_size(task_.options->beam); }
+  // Adds the last token of each hypothesis; at first, those that the decoder starts from.
+  void read(KeyValueCache& cache) override;
+  RowRange predicting() const override { return predicting_; }
+  const Excluded* excluded() const override;
+  size_t candidates() const override { return 2 * to_size(options_.beam); }
 
-  // Adds the tokens that the decoder starts from, except for the last one, to a step of the cache.
-  void read_start(KeyValueCache& cache, std::vector<int32_t>& ids);
-  // Adds the last token of each hypothesis.
-  void read(KeyValueCache& cache, std::vector<int32_t>& ids);
-
-  // Extends the hypotheses by one token, given the rows of `next` from first_row on.
-  void extend(const BestNext& next, int64_t first_row, KeyValueCache& cache);
-  void extend(Matrix<float> log_p, int64_t first_row, KeyValueCache& cache);
-
+  void extend(const BestNext& next, int64_t first_row, KeyValueCache& cache) override;
+  void extend(Matrix<float> log_p, int64_t first_row, KeyValueCache& cache) override;
   // Reports the tokens of the last step to on_token, and finishes the hypotheses for which it returns true.
-  void emit_tokens();
+  void emit(KeyValueCache& cache) override;
+  bool is_done() const override { return live_.empty(); }
 
-  // Returns the finished hypotheses, best first.
+  // Returns all finished hypotheses, best first: about `beam` for beam search, n_best for sampling, none if the model's
+  // output is NaN. Scores exclude the coverage penalty, which only keeps the search from stopping early.
   std::vector<Decoded> take_found();
 
   // Makes as many hypotheses live as there can be, of as many tokens as a step can read.
-  void dry_run(KeyValueCache& cache);
-
-  KeyValueCache::Sequence& rows() { return rows_; }
-  void close(KeyValueCache& cache) { cache.close(rows_); }
-
-  bool paused = false;
+  void enlarge(KeyValueCache& cache);
 
  private:
   // A token of a hypothesis. Hypotheses share the nodes of a common beginning; −1 is the start.
@@ -85,11 +71,13 @@ class SentenceSearch {
   void advance(const std::vector<Candidate>& kept, KeyValueCache& cache);
   void record(int64_t number, const Candidate& c);
 
-  const SearchTask task_;
+  const SearchInput input_;
+  const SearchOptions& options_;
   const int64_t max_tokens_;
   const bool needs_all_;
   Excluded excluded_, excluded_at_first_;  // from min_length tokens on, and before
-  KeyValueCache::Sequence rows_;
+  KeyValueCache::Sentence rows_;
+  RowRange predicting_;  // the hypotheses in the current step
   int64_t t_ = 0;
   std::vector<Node> nodes_;
   std::vector<Live> live_;

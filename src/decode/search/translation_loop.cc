@@ -9,8 +9,8 @@
 
 #include "core/fail.h"
 #include "core/to_size.h"
-#include "decode/search/decoding.h"
-#include "decode/search/loop_inbox.h"
+#include "decode/engine/serving_loop.h"
+#include "decode/search/sentence_decoder.h"
 #include "decode/translator_state.h"
 #include "qkv/serving.h"
 
@@ -67,28 +67,25 @@ bool same_attention(const TranslateOptions& a, const TranslateOptions& b) {
 
 }  // namespace
 
-struct TranslationLoop::State {
+struct TranslationLoop::State : ServingLoop<Prepared::Text> {
   using Text = Prepared::Text;
 
   // The decoding of the texts that run and wait, and its part of the memory.
-  struct Engine {
+  struct Decoding {
     Arena::Scope scope;
-    SearchScheduler decoding;
+    SentenceDecoder decoder;
 
-    explicit Engine(State& s)
+    explicit Decoding(State& s)
         : scope(s.memory),
-          decoding(s.translator.models, s.rows, {s.limits.rows, s.limits.cache_bytes, true}, s.memory, s.scratch) {}
+          decoder(s.translator.models, s.rows, {s.limits.rows, s.limits.cache_bytes, true}, s.memory, s.scratch) {}
   };
 
   const Translator::State& translator;
   const LoopLimits limits;
   const CacheRows rows;
   Arena memory, scratch;
-  std::optional<Engine> engine;
-  LoopInbox<std::unique_ptr<Text>> inbox;
-  // The rest belongs to the thread that calls step.
-  std::map<uint64_t, std::unique_ptr<Text>> texts;
-  std::map<uint64_t, std::pair<Text*, LinePart*>> parts;  // of the engine, by key
+  std::optional<Decoding> decoding;
+  std::map<uint64_t, std::pair<Text*, LinePart*>> parts;  // of the decoder, by key
   uint64_t keys = 0;
 
   State(const Translator::State& t, const LoopLimits& l)
@@ -96,60 +93,46 @@ struct TranslationLoop::State {
         limits(l),
         rows(cache_rows(t.models, l.cache_bytes)),
         memory(reserved_for(t.models, rows)),
-        engine(std::in_place, *this) {}
+        decoding(std::in_place, *this) {}
 
-  // Makes the engine again after a step that failed.
-  SearchScheduler& decoding() { return (engine ? *engine : engine.emplace(*this)).decoding; }
+  SentenceDecoder& decoder() { return (decoding ? *decoding : decoding.emplace(*this)).decoder; }
 
-  void add(std::unique_ptr<Text> text) {
-    Text& t = *text;
-    try {
-      texts.emplace(t.id, std::move(text));
-      const size_t at_once = t.events.on_token ? 1 : t.line.parts.size();
-      while (t.added < at_once && t.added < t.line.parts.size()) add_next_part(t);
-    } catch (...) {
-      return fail_with(text ? std::move(text) : take(t), std::current_exception());
-    }
-    if (t.line.parts.empty()) finish(t);
+  void begin(Text& text) override {
+    const size_t at_once = text.events.on_token ? 1 : text.line.parts.size();
+    while (text.added < at_once && text.added < text.line.parts.size()) add_next_part(text);
+    if (text.line.parts.empty()) finish(text);
   }
 
   void add_next_part(Text& text) {
     LinePart& part = text.line.parts[text.added++];
     const uint64_t key = keys++;
     parts.emplace(key, std::pair(&text, &part));
-    decoding().add({key, input_of(part), &text.search, text.options.alternatives, text.client,
-                    part_cost(translator.models, part, text.search)});
-    if (text.paused) decoding().pause(key, true);
+    decoder().add({key, input_of(part), &text.search, text.options.alternatives, text.client,
+                   part_cost(translator.models, part, text.search)});
+    if (text.paused) decoder().pause(key, true);
   }
 
   static void start(Text& text) {
     if (!std::exchange(text.started, true) && text.events.on_start) text.events.on_start();
   }
 
-  void pause(Text& text, bool paused) {
+  void hold(Text& text, bool paused) override {
     text.paused = paused;
     for (const auto& [key, part] : parts)
-      if (part.first == &text) decoding().pause(key, paused);
+      if (part.first == &text) decoder().pause(key, paused);
   }
 
-  // Forgets a text. Its events are not called.
-  std::unique_ptr<Text> take(Text& text) {
-    const auto place = texts.find(text.id);
-    std::unique_ptr<Text> taken = std::move(place->second);
-    texts.erase(place);
-    for (auto part = parts.begin(); part != parts.end();) {
-      if (part->second.first != &text) {
-        part++;
-        continue;
-      }
-      decoding().remove(part->first);
-      part = parts.erase(part);
-    }
-    return taken;
+  void drop(Text& text) override {
+    std::erase_if(parts, [&](const auto& part) {
+      if (part.second.first != &text) return false;
+      decoder().remove(part.first);
+      return true;
+    });
   }
 
-  static void fail_with(const std::unique_ptr<Text>& taken, std::exception_ptr error) {
-    if (taken->events.on_error) taken->events.on_error(std::move(error));
+  void reset() override {
+    parts.clear();
+    decoding.reset();
   }
 
   void finish(Text& text) {
@@ -172,10 +155,10 @@ struct TranslationLoop::State {
     std::exception_ptr error = nullptr;
   };
 
-  // Takes the parts of these results out of those of the engine.
-  std::vector<Ended> take_ended(std::vector<SearchScheduler::Result>& results) {
+  // Takes the parts of these results out of those of the decoder.
+  std::vector<Ended> take_ended(std::vector<SentenceDecoder::Result>& results) {
     std::vector<Ended> ended;
-    for (SearchScheduler::Result& result : results) {
+    for (SentenceDecoder::Result& result : results) {
       const auto place = parts.find(result.key);
       const auto [text, part] = place->second;
       parts.erase(place);
@@ -191,7 +174,7 @@ struct TranslationLoop::State {
     std::vector<LinePart*> together;
     for (const Ended* e : ended) together.push_back(e->part);
     try {
-      translator.find_attention(together, texts.at(ended.front()->text)->options, scratch);
+      translator.find_attention(together, find(ended.front()->text)->options, scratch);
     } catch (...) {
       if (ended.size() == 1) ended.front()->error = std::current_exception();
       for (size_t i = 0; i < ended.size() && ended.size() > 1; i++) find_attention(ended.subspan(i, 1));
@@ -201,57 +184,31 @@ struct TranslationLoop::State {
     std::vector<std::vector<Ended*>> groups;
     for (Ended& ended : all) {
       if (ended.error) continue;
-      const TranslateOptions& options = texts.at(ended.text)->options;
+      const TranslateOptions& options = find(ended.text)->options;
       const auto group = std::ranges::find_if(
-          groups, [&](const auto& g) { return same_attention(texts.at(g.front()->text)->options, options); });
+          groups, [&](const auto& g) { return same_attention(find(g.front()->text)->options, options); });
       (group == groups.end() ? groups.emplace_back() : *group).push_back(&ended);
     }
     for (const auto& group : groups) find_attention(std::span(group));
   }
 
   void settle(const Ended& ended) {
-    const auto place = texts.find(ended.text);
-    if (place == texts.end()) return;  // another part of its text failed in this step
-    Text& text = *place->second;
+    Text* found = find(ended.text);
+    if (!found) return;  // another part of its text failed in this step
+    Text& text = *found;
     if (ended.error) return fail_with(take(text), ended.error);
     text.done++;
     if (text.error || text.done == text.line.parts.size()) return finish(text);
     if (text.added < text.line.parts.size() && text.done == text.added) add_next_part(text);
   }
 
-  // Ends all texts after an exception, which leaves the decoding in an unknown state.
-  void fail_all(const std::exception_ptr& error) {
-    parts.clear();
-    engine.reset();
-    while (!texts.empty()) fail_with(take(*texts.begin()->second), error);
-  }
-
-  void cancel(uint64_t id) {
-    const auto text = texts.find(id);
-    if (text == texts.end()) return;
-    try {
-      take(*text->second);
-    } catch (...) {
-      fail_all(std::current_exception());
-    }
-  }
-
-  bool step() {
-    bool any = inbox.apply([&](std::unique_ptr<Text> text) { add(std::move(text)); }, [&](uint64_t id) { cancel(id); },
-                           [&](uint64_t id, bool paused) {
-                             if (const auto text = texts.find(id); text != texts.end()) pause(*text->second, paused);
-                           });
-    try {
-      std::vector<SearchScheduler::Result> results;
-      any |= decoding().step(results, [&](uint64_t key) { start(*parts.at(key).first); });
-      std::vector<Ended> ended = take_ended(results);
-      find_attention(ended);
-      for (const Ended& e : ended) settle(e);
-      decoding().trim(Clock::now());
-    } catch (...) {
-      fail_all(std::current_exception());
-      return true;
-    }
+  bool advance(Clock::time_point now) override {
+    std::vector<SentenceDecoder::Result> results;
+    const bool any = decoder().step(results, [&](uint64_t key) { start(*parts.at(key).first); });
+    std::vector<Ended> ended = take_ended(results);
+    find_attention(ended);
+    for (const Ended& e : ended) settle(e);
+    decoder().trim(now);
     return any;
   }
 };
@@ -303,12 +260,12 @@ uint64_t TranslationLoop::add(Prepared text, Events events) {
   }
   t.client = std::move(text.client);
   t.events = std::move(events);
-  return state_->inbox.add(std::move(text.text_));
+  return state_->add(std::move(text.text_));
 }
 
-void TranslationLoop::cancel(uint64_t text) { state_->inbox.cancel(text); }
-void TranslationLoop::pause(uint64_t text, bool paused) { state_->inbox.pause(text, paused); }
+void TranslationLoop::cancel(uint64_t text) { state_->cancel(text); }
+void TranslationLoop::pause(uint64_t text, bool paused) { state_->pause(text, paused); }
 bool TranslationLoop::step() { return state_->step(); }
-int64_t TranslationLoop::reserved_bytes() const { return state_->engine ? state_->engine->decoding.bytes() : 0; }
+int64_t TranslationLoop::reserved_bytes() const { return state_->decoding ? state_->decoding->decoder.bytes() : 0; }
 
 }  // namespace qkv

@@ -67,7 +67,7 @@ class MultiHeadAttention {
   void backward(Matrix<const Real> dy, Matrix<Real> dx, bool accumulate, Matrix<Real> dz, const VisibleKeys<Real>& keys,
                 Causal causal, Context& c, const Saved& s, Matrix<Real> du = {}) const;
 
-  // SearchScheduler stores keys and values side by side, [M, K (d_k + d_v)]. keys_values computes those of z; attend
+  // In a cache, keys and values are side by side, [M, K (d_k + d_v)]. keys_values computes those of z; attend
   // computes attention of the queries of x: [N, d] over rows of them.
   void keys_values(Matrix<const Real> z, Matrix<Real> kv, Context& c) const;
   Matrix<Real> attend(Matrix<const Real> x, Matrix<const Real> kv, const CachedKeys& keys, Context& c) const;

@@ -15,7 +15,7 @@
 #include <string>
 #include <thread>
 
-#include "decode/search/client_turns.h"
+#include "decode/engine/client_turns.h"
 
 namespace qkv {
 

@@ -12,7 +12,7 @@
 #include <thread>
 #include <vector>
 
-#include "decode/search/client_turns.h"
+#include "decode/engine/client_turns.h"
 
 namespace qkv {
 

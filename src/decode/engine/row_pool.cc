@@ -1,4 +1,4 @@
-#include "decode/search/row_pool.h"
+#include "decode/engine/row_pool.h"
 
 #include <algorithm>
 #include <iterator>
@@ -57,6 +57,7 @@ int32_t RowPool::take() {
   const int32_t row = free_[first_].back();
   free_[first_].pop_back();
   blocks_.use({row, row + 1});
+  used_++;
   return row;
 }
 
@@ -67,6 +68,7 @@ void RowPool::give_back(std::span<const int32_t> rows) {
     first_ = std::min(first_, block);
     blocks_.give_back({row, row + 1});
   }
+  used_ -= std::ssize(rows);
 }
 
 bool RangePool::has(int64_t rows) const {

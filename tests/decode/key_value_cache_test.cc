@@ -1,5 +1,6 @@
-// The text cache: shared prefixes give the same bits as reading them again, and memory stays bounded.
-#include "decode/generation/text_cache.h"
+// Texts in the cache of keys and values: shared prefixes give the same bits as reading them again, and memory stays
+// bounded.
+#include "decode/engine/key_value_cache.h"
 
 #include <gtest/gtest.h>
 
@@ -11,27 +12,28 @@ namespace {
 
 using Ids = std::vector<int32_t>;
 
-class TextCacheTest : public ::testing::Test {
+class CachedTexts : public ::testing::Test {
  protected:
-  TextCacheTest() : model_(testing::language_config(40, 700)) { testing::randomize(model_.parameters(), 3); }
+  CachedTexts() : model_(testing::language_config(40, 700)) { testing::randomize(model_.parameters(), 3); }
 
   static Ids ids(int64_t count, uint64_t seed = 1) {
     Random random(seed, Stream::test);
     return testing::random_tokens(count, 40, random);
   }
   // Returns the last hidden states of the texts that one step reads.
-  std::vector<std::vector<float>> step(TextCache& cache) {
+  std::vector<std::vector<float>> step(KeyValueCache& cache) {
     const Arena::Scope scope(arena_);
     Context context{.arena = arena_, .inference = true};
-    std::vector<TextCache::Text*> ready;
-    const Matrix<float> h = cache.step(ready, context);
-    EXPECT_EQ(h.rows, std::ssize(ready));
+    cache.begin_step();
+    cache.add_texts();
+    const Matrix<float> h = model_.step(cache.step(), cache.layers(0), context);
     std::vector<std::vector<float>> rows;
-    for (int64_t n = 0; n < h.rows; n++) rows.emplace_back(h.row(n), h.row(n) + h.cols);
+    for (const KeyValueCache::Text& text : cache.texts())
+      if (text.last >= 0) rows.emplace_back(h.row(text.last), h.row(text.last) + h.cols);
     return rows;
   }
   std::vector<float> alone(const Ids& ids) {
-    TextCache cache(model_, 0);
+    KeyValueCache cache(model_, 0);
     cache.open(ids);
     std::vector<std::vector<float>> rows;
     while (rows.empty()) rows = step(cache);
@@ -43,14 +45,14 @@ class TextCacheTest : public ::testing::Test {
   Arena arena_;
 };
 
-TEST_F(TextCacheTest, TextsOfOneStepShareTheirPrefix) {
+TEST_F(CachedTexts, TextsOfOneStepShareTheirPrefix) {
   Ids other = ids(30);
   other.resize(20);
   other.insert(other.end(), {3, 4, 3});
   ASSERT_NE(other[20], ids(30)[20]);
-  TextCache cache(model_, 0);
-  const TextCache::Text &a = cache.open(ids(30)), &b = cache.open(other), &c = cache.open(ids(30)),
-                        &d = cache.open(ids(5));
+  KeyValueCache cache(model_, 0);
+  const KeyValueCache::Text &a = cache.open(ids(30)), &b = cache.open(other), &c = cache.open(ids(30)),
+                            &d = cache.open(ids(5));
   EXPECT_TRUE(std::equal(a.rows.begin(), a.rows.begin() + 20, b.rows.begin()));
   EXPECT_NE(a.rows[20], b.rows[20]);
   EXPECT_TRUE(std::equal(a.rows.begin(), a.rows.begin() + 29, c.rows.begin()));
@@ -65,12 +67,12 @@ TEST_F(TextCacheTest, TextsOfOneStepShareTheirPrefix) {
   EXPECT_EQ(h[3], alone(ids(5)));
 }
 
-TEST_F(TextCacheTest, TextReusesThePrefixOfOpenAndClosedTexts) {
-  TextCache cache(model_, bytes(128));
-  TextCache::Text& a = cache.open(ids(10));
+TEST_F(CachedTexts, TextReusesThePrefixOfOpenAndClosedTexts) {
+  KeyValueCache cache(model_, bytes(128));
+  KeyValueCache::Text& a = cache.open(ids(10));
   step(cache);
   cache.append(a, ids(12)[10]);
-  TextCache::Text& b = cache.open(ids(12));
+  KeyValueCache::Text& b = cache.open(ids(12));
   EXPECT_EQ(b.rows[10], a.rows[10]);
   const auto h = step(cache);
   ASSERT_EQ(h.size(), 2u);
@@ -84,17 +86,17 @@ TEST_F(TextCacheTest, TextReusesThePrefixOfOpenAndClosedTexts) {
   EXPECT_EQ(step(cache).front(), alone(ids(40)));
 }
 
-TEST_F(TextCacheTest, LongTextsAreReadInSeveralSteps) {
+TEST_F(CachedTexts, LongTextsAreReadInSeveralSteps) {
   const Ids all = ids(650);
-  TextCache cache(model_, 0);
-  const TextCache::Text &a = cache.open(all), &b = cache.open(Ids(all.begin(), all.begin() + 600));
+  KeyValueCache cache(model_, 0);
+  const KeyValueCache::Text &a = cache.open(all), &b = cache.open(Ids(all.begin(), all.begin() + 600));
   EXPECT_TRUE(step(cache).empty());
   EXPECT_EQ(a.read, 512u);
   EXPECT_EQ(b.read, 512u);
   EXPECT_EQ(step(cache).size(), 2u);
-  TextCache other(model_, bytes(704));
+  KeyValueCache other(model_, bytes(704));
   for (const size_t end : {300u, 301u, 500u}) {
-    TextCache::Text& text = other.open(Ids(all.begin(), all.begin() + static_cast<int64_t>(end)));
+    KeyValueCache::Text& text = other.open(Ids(all.begin(), all.begin() + static_cast<int64_t>(end)));
     const auto h = step(other);
     ASSERT_EQ(h.size(), 1u);
     EXPECT_EQ(h.front(), alone(Ids(all.begin(), all.begin() + static_cast<int64_t>(end))));
@@ -102,15 +104,15 @@ TEST_F(TextCacheTest, LongTextsAreReadInSeveralSteps) {
   }
 }
 
-TEST_F(TextCacheTest, LongPromptDoesNotHoldUpTextsThatGrow) {
-  TextCache cache(model_, 0);
-  TextCache::Text &prompt = cache.open(ids(650)), &a = cache.open(ids(3, 2)), &b = cache.open(ids(4, 3));
+TEST_F(CachedTexts, LongPromptDoesNotHoldUpTextsThatGrow) {
+  KeyValueCache cache(model_, 0);
+  KeyValueCache::Text &prompt = cache.open(ids(650)), &a = cache.open(ids(3, 2)), &b = cache.open(ids(4, 3));
   EXPECT_TRUE(step(cache).empty());  // the prompt was opened first
   EXPECT_EQ(prompt.read, 512u);
   EXPECT_EQ(a.read, 0u);
   EXPECT_EQ(step(cache).size(), 3u);
-  TextCache other(model_, 0);
-  TextCache::Text &c = other.open(ids(3, 2)), &d = other.open(ids(4, 3));
+  KeyValueCache other(model_, 0);
+  KeyValueCache::Text &c = other.open(ids(3, 2)), &d = other.open(ids(4, 3));
   step(other);
   other.open(ids(650));
   other.append(c, 7), other.append(d, 8);
@@ -123,9 +125,9 @@ TEST_F(TextCacheTest, LongPromptDoesNotHoldUpTextsThatGrow) {
 }
 
 // A token at place p takes d + p, where d is the model's width.
-TEST_F(TextCacheTest, ALaterPartOfAPromptIsShorter) {
-  TextCache cache(model_, 0);
-  TextCache::Text& prompt = cache.open(ids(900));
+TEST_F(CachedTexts, ALaterPartOfAPromptIsShorter) {
+  KeyValueCache cache(model_, 0);
+  KeyValueCache::Text& prompt = cache.open(ids(900));
   step(cache);
   EXPECT_EQ(prompt.read, 512u);
   step(cache);
@@ -137,9 +139,9 @@ TEST_F(TextCacheTest, ALaterPartOfAPromptIsShorter) {
   EXPECT_LT(read, 512 + 300);
 }
 
-TEST_F(TextCacheTest, PausedTextContinuesWhereItWas) {
-  TextCache cache(model_, 0);
-  TextCache::Text& a = cache.open(ids(20));
+TEST_F(CachedTexts, PausedTextContinuesWhereItWas) {
+  KeyValueCache cache(model_, 0);
+  KeyValueCache::Text& a = cache.open(ids(20));
   step(cache);
   cache.append(a, ids(21)[20]);
   a.paused = true;
@@ -147,14 +149,14 @@ TEST_F(TextCacheTest, PausedTextContinuesWhereItWas) {
   EXPECT_EQ(step(cache).front(), alone(ids(30)));
   EXPECT_EQ(a.read, 20u);
   a.paused = false;
-  TextCache::Text& c = cache.open(ids(5, 2));
+  KeyValueCache::Text& c = cache.open(ids(5, 2));
   EXPECT_EQ(step(cache)[0], alone(ids(21)));
   EXPECT_EQ(c.read, 5u);
 }
 
-TEST_F(TextCacheTest, PrefixesAreSharedWithinOneSalt) {
-  TextCache cache(model_, bytes(128));
-  TextCache::Text& a = cache.open(ids(10), "a");
+TEST_F(CachedTexts, PrefixesAreSharedWithinOneSalt) {
+  KeyValueCache cache(model_, bytes(128));
+  KeyValueCache::Text& a = cache.open(ids(10), "a");
   EXPECT_EQ(cache.open(ids(12), "a").shared, 10u);
   EXPECT_EQ(cache.open(ids(12), "b").shared, 0u);
   const auto h = step(cache);
@@ -164,10 +166,10 @@ TEST_F(TextCacheTest, PrefixesAreSharedWithinOneSalt) {
   EXPECT_EQ(cache.known(ids(10)), 0u);
 }
 
-TEST_F(TextCacheTest, KeepsTheMostRecentTextsWithinTheLimit) {
-  TextCache cache(model_, bytes(128));
+TEST_F(CachedTexts, KeepsTheMostRecentTextsWithinTheLimit) {
+  KeyValueCache cache(model_, bytes(128));
   for (uint64_t seed = 1; seed <= 9; seed++) {
-    TextCache::Text& text = cache.open(ids(40, seed));
+    KeyValueCache::Text& text = cache.open(ids(40, seed));
     EXPECT_EQ(step(cache).front(), alone(ids(40, seed)));
     cache.close(text);
   }
@@ -175,21 +177,21 @@ TEST_F(TextCacheTest, KeepsTheMostRecentTextsWithinTheLimit) {
   EXPECT_EQ(cache.known(ids(40, 9)), 40u);
   EXPECT_EQ(cache.known(ids(40, 8)), 40u);
   EXPECT_LT(cache.known(ids(40, 1)), 40u);
-  std::vector<TextCache::Text*> open;
+  std::vector<KeyValueCache::Text*> open;
   for (uint64_t seed = 1; seed <= 9; seed++) open.push_back(&cache.open(ids(40, seed)));
   EXPECT_EQ(step(cache).size(), 9u);
   EXPECT_EQ(cache.bytes(), bytes(384));  // needed by the open texts
-  TextCache none(model_, 0);
-  TextCache::Text& text = none.open(ids(40));
+  KeyValueCache none(model_, 0);
+  KeyValueCache::Text& text = none.open(ids(40));
   step(none);
   none.close(text);
   EXPECT_EQ(none.known(ids(40)), 0u);
 }
 
-TEST_F(TextCacheTest, CallGetsTheCacheWithTheLongestPrefixes) {
-  Caches caches(model_, bytes(256));
-  const auto read = [&](TextCache& cache, const Ids& ids) {
-    TextCache::Text& text = cache.open(ids);
+TEST_F(CachedTexts, CallGetsTheCacheWithTheLongestPrefixes) {
+  CachePool caches(model_, bytes(256));
+  const auto read = [&](KeyValueCache& cache, const Ids& ids) {
+    KeyValueCache::Text& text = cache.open(ids);
     step(cache);
     cache.close(text);
   };
@@ -197,7 +199,7 @@ TEST_F(TextCacheTest, CallGetsTheCacheWithTheLongestPrefixes) {
   EXPECT_NE(a, b);
   read(*a, ids(9, 1));
   read(*b, ids(9, 2));
-  const TextCache *first = a.get(), *second = b.get();
+  const KeyValueCache *first = a.get(), *second = b.get();
   caches.give_back(std::move(b));
   caches.give_back(std::move(a));
   auto again = caches.take({ids(20, 2)});

@@ -1,4 +1,4 @@
-#include "decode/search/ensemble.h"
+#include "decode/engine/ensemble.h"
 
 #include <algorithm>
 #include <cmath>

@@ -49,10 +49,11 @@ class RowPool {
   void give_back(std::span<const int32_t> rows);
 
   int64_t rows() const { return rows_; }  // returns the number of rows up to the last one ever taken, in whole blocks
+  int64_t used() const { return used_; }  // returns the number of rows that are taken
   std::vector<RowRange> unused(Clock::time_point now) { return blocks_.unused(now); }
 
  private:
-  int64_t rows_ = 0;
+  int64_t rows_ = 0, used_ = 0;
   std::vector<std::vector<int32_t>> free_;  // of each block
   size_t first_ = 0;                        // no block before it has a free row
   RowBlocks blocks_;

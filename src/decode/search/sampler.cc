@@ -1,4 +1,4 @@
-#include "decode/generation/sampler.h"
+#include "decode/search/sampler.h"
 
 #include <algorithm>
 #include <cmath>
