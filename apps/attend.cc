@@ -56,7 +56,9 @@ qkv::AttentionMap map_of(const AttendOptions& options) {
   if (kind == qkv::RunKind::language_model) return qkv::Generator(options.run).attend(options.source, options.more);
   if (kind == qkv::RunKind::encoder || kind == qkv::RunKind::classifier)
     return qkv::Embedder(options.run).attend(options.source);
-  return qkv::Translator(options.run).attend(options.source, options.target, options.from, options.to);
+  qkv::TranslateOptions languages;
+  languages.source_language = options.from, languages.target_language = options.to;
+  return qkv::Translator(options.run).attend(options.source, options.target, languages);
 }
 
 void attend(const AttendOptions& options) {

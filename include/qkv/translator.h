@@ -183,10 +183,11 @@ class Translator {
                           const TranslateOptions& options = {}) const;
 
   // Returns all attention weights for `source` and `target`, or the model's own translation if target is empty. Kinds:
-  // "encoder" and "decoder" self-attention, and "cross", whose rows are target tokens. Throws Error if a sentence is
-  // empty or longer than the model's max_length. The languages are those of TranslateOptions.
+  // "encoder" and "decoder" self-attention, and "cross", whose rows are target tokens. Uses the options for languages
+  // and, for an own translation, those of translate. Throws Error if a sentence is empty or longer than the model's
+  // max_length.
   AttentionMap attend(const std::string& source, const std::string& target = "",
-                      const std::string& source_language = "", const std::string& target_language = "") const;
+                      const TranslateOptions& options = {}) const;
 
  private:
   friend class TranslationLoop;

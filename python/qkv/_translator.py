@@ -268,7 +268,8 @@ class Translator:
         check_text("target", target or "")
         check_text("source_language", source_language)
         check_text("target_language", target_language)
-        return AttentionMap._of(self._translator.attend(source, target or "", source_language, target_language))
+        languages = {"source_language": source_language, "target_language": target_language}
+        return AttentionMap._of(self._translator.attend(source, target or "", languages))
 
     @property
     def languages(self) -> list[str]:

@@ -77,6 +77,13 @@ std::pair<nb::object, std::vector<int64_t>> logits(const Translator& translator,
   return arrays_of(std::move(rows));
 }
 
+AttentionMap attend(const Translator& translator, const std::string& source, const std::string& target,
+                    const nb::dict& values) {
+  const TranslateOptions options = options_of<TranslateOptions>(values, "attend");
+  const nb::gil_scoped_release release;
+  return translator.attend(source, target, options);
+}
+
 // Returns a map with one kind of attention. weights: [layers, heads, rows, columns].
 AttentionMap map_of(const std::string& name, bool causal, const Lines& rows, const Lines& columns,
                     const nb::ndarray<const float, nb::ndim<4>, nb::c_contig, nb::device::cpu>& weights) {
@@ -140,7 +147,7 @@ void bind_translator(nb::module_& m) {
       .def("translate", translate, nb::arg(), nb::arg(), nb::arg(), nb::arg().none())
       .def("score", score<std::string, &Translator::score>)
       .def("score_tokens", score<Lines, &Translator::score_tokens>)
-      .def("attend", &Translator::attend, Free())
+      .def("attend", attend)
       .def("encode", encode)
       .def("logits", logits<std::string, &Translator::logits>)
       .def("logits_tokens", logits<Lines, &Translator::logits_tokens>)

@@ -236,10 +236,9 @@ std::vector<Translation> Translator::score_tokens(const std::vector<std::string>
 }
 
 AttentionMap Translator::attend(const std::string& source, const std::string& target,
-                                const std::string& source_language, const std::string& target_language) const {
+                                const TranslateOptions& options) const {
   const State& s = *state_;
-  TranslateOptions options;
-  options.source_language = source_language, options.target_language = target_language;
+  s.check(options);
   const SentenceEdges edges = s.text.edges(options);
   const auto check_length = [longest = s.models.front().config().max_length](const char* side, size_t length) {
     if (std::cmp_greater(length, longest)) fail("{} must have at most {} tokens (has {})", side, longest, length);

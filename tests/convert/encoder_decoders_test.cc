@@ -224,7 +224,9 @@ TEST_F(Languages, MayBeCodesOrTokensAndDifferFromLineToLine) {
 TEST_F(Languages, ServeAttentionPrefixesAlternativesAndEightBitWeights) {
   const std::string run = import("mbart50");
   const Translator translator(run);
-  const AttentionMap map = translator.attend("der Hund", "the dog", "de", "en");
+  TranslateOptions languages;
+  languages.source_language = "de", languages.target_language = "en";
+  const AttentionMap map = translator.attend("der Hund", "the dog", languages);
   const std::vector<std::string>& rows = map.kinds[1].rows;
   EXPECT_EQ((std::vector<std::string>{rows[0], rows[1]}), (std::vector<std::string>{"</s>", "en_XX"}));
   EXPECT_EQ(map.kinds[2].rows.front(), "en_XX");

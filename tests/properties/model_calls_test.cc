@@ -60,7 +60,7 @@ TEST(RandomCalls, OfTranslatorsSucceedOrThrow) {
         translator.logits(lines, a.texts(3), options);
         break;
       case 4:
-        translator.attend(a.text(), a.text(), a.one_in(9) ? a.text() : "", "");
+        translator.attend(a.text(), a.text(), options);
         break;
       case 5:
         translator.tokenize(a.text());

@@ -283,7 +283,8 @@ void answer_attend(const CallPtr& call) {
       object.text("model"), "translator or language model",
       [](const ServedModel& m) { return m.translator.has_value() || m.generator.has_value(); });
   const std::string text = object.text("text"), target = object.text("target");
-  const std::string from = object.text("source_language"), to = object.text("target_language");
+  TranslateOptions options;
+  options.source_language = object.text("source_language"), options.target_language = object.text("target_language");
   const auto most = static_cast<double>(most_tokens(call->service().options(), *model));
   const int64_t more = object.integer("generate", 0, between(0, most));
   const bool words = object.flag("words");
@@ -291,7 +292,7 @@ void answer_attend(const CallPtr& call) {
   check_texts(call->service().options(), "text", {text, target});
   if (model->translator && more > 0)
     refuse_field("generate", "is for language models; {} is a translator", model->name);
-  if (model->generator && !(target + from + to).empty())
+  if (model->generator && !(target + options.source_language + options.target_language).empty())
     refuse_field("target", "is for translators; {} is a language model", model->name);
   const int64_t bytes = kWeightBytes * check_text_weights(*model, text, target, more);
   call->service().leave(call, [bytes](const CallPtr& started) {
@@ -299,7 +300,8 @@ void answer_attend(const CallPtr& call) {
   });
   const auto map = std::make_shared<AttentionMap>();
   const auto attend = [=] {
-    *map = model->translator ? model->translator->attend(text, target, from, to) : model->generator->attend(text, more);
+    *map =
+        model->translator ? model->translator->attend(text, target, options) : model->generator->attend(text, more);
     if (words) *map = merge_words(*map);
     check_weights(static_cast<double>(weights_of(*map)));
     return std::string();
