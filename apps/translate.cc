@@ -121,21 +121,21 @@ void score(const TranslateOptions& options) {
   listen_for_interrupts();
   int64_t number = 0;
   for (bool ended = false; !ended; stop_if_interrupted()) {
-    std::vector<std::string> source_lines, target_lines;
-    std::vector<std::vector<std::string>> target_tokens;
+    std::vector<std::string> source_lines;
+    std::vector<qkv::Target> target_lines;
     std::string source, target;
     while (source_lines.size() < kLines) {
       ended = lines.next(source, true) == qkv::Next::end;
       if (ended) break;
       next_paired(targets, lines, target);
       source_lines.push_back(source);
-      target_lines.push_back(target);
-      if (options.targets_are_tokens) target_tokens.push_back(split_at_spaces(target));
+      if (options.targets_are_tokens)
+        target_lines.emplace_back(split_at_spaces(target));
+      else
+        target_lines.emplace_back(target);
     }
     try {
-      for (const qkv::Translation& t : options.targets_are_tokens
-                                           ? translator.score_tokens(source_lines, target_tokens, options.translate)
-                                           : translator.score(source_lines, target_lines, options.translate))
+      for (const qkv::Translation& t : translator.score(source_lines, target_lines, options.translate))
         print_out(qkv::translation_lines(t, number++, options.form));
     } catch (const qkv::Error& error) {
       if (number == 0) throw;

@@ -7,6 +7,7 @@
 #include <future>
 #include <memory>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "qkv/attention_map.h"
@@ -107,6 +108,9 @@ struct Translation {
   const std::string& text() const { return hypotheses.front().text; }
 };
 
+// A given target: a text, or its tokens, spelled as in Hypothesis::tokens.
+using Target = std::variant<std::string, std::vector<std::string>>;
+
 // Rows of numbers for the tokens of several texts, one text after the other.
 struct TokenRows {
   int64_t width = 0;
@@ -160,14 +164,9 @@ class Translator {
 
   // Scores given targets (forced decoding): one hypothesis for each source, whose token_scores end with the score of
   // the end token. Uses the options length_penalty, batch_tokens and those of attention and alignment. Throws Error if
-  // a source or target is longer than the model's max_length.
-  std::vector<Translation> score(const std::vector<std::string>& sources, const std::vector<std::string>& targets,
+  // a source or target is longer than the model's max_length, and for a token that is not in the vocabulary.
+  std::vector<Translation> score(const std::vector<std::string>& sources, const std::vector<Target>& targets,
                                  const TranslateOptions& options = {}) const;
-  // Scores targets that are given as tokens, spelled as in Hypothesis::tokens. Throws Error for a token that is not in
-  // the vocabulary.
-  std::vector<Translation> score_tokens(const std::vector<std::string>& sources,
-                                        const std::vector<std::vector<std::string>>& targets,
-                                        const TranslateOptions& options = {}) const;
 
   // Returns the encoder's output, one row per token as in Translation::source_tokens; width: d. An ensemble returns
   // that of its first model. Uses the options for languages and batch_tokens. Throws Error if a text is empty or longer
@@ -177,14 +176,12 @@ class Translator {
   // Returns the logits of all tokens of the vocabulary, one row per token of the target and one for the end token;
   // width: V. The log-softmax of row i has the score that `score` returns for token i. An ensemble returns the log of
   // the mean probability. Uses the options for languages and batch_tokens. Throws Error as score does.
-  TokenRows logits(const std::vector<std::string>& sources, const std::vector<std::string>& targets,
+  TokenRows logits(const std::vector<std::string>& sources, const std::vector<Target>& targets,
                    const TranslateOptions& options = {}) const;
-  TokenRows logits_tokens(const std::vector<std::string>& sources, const std::vector<std::vector<std::string>>& targets,
-                          const TranslateOptions& options = {}) const;
 
   // Returns all attention weights for `source` and `target`, or the model's own translation if target is empty. Kinds:
   // "encoder" and "decoder" self-attention, and "cross", whose rows are target tokens. Uses the options for languages
-  // and, for an own translation, those of translate. Throws Error if a sentence is empty or longer than the model's
+  // and, if target is empty, all of translate. Throws Error if a sentence is empty or longer than the model's
   // max_length.
   AttentionMap attend(const std::string& source, const std::string& target = "",
                       const TranslateOptions& options = {}) const;
@@ -195,4 +192,4 @@ class Translator {
   std::unique_ptr<State> state_;
 };
 
-}  // namespace qkv
+}  // namespace gnu::visibility("default")]]qkv

@@ -203,13 +203,8 @@ class Translator:
 
         Raises qkv.Error if a source or target is longer than the model's maximum.
         """
-        targets = targets if isinstance(targets, str) or is_arrow(targets) else list(targets)
-        texts, tokens = checked_texts("sources", sources), _token_lists(targets)
-        if tokens is None:
-            found = self._translator.score(texts, checked_texts("targets", targets), {**self._defaults, **options})
-        else:
-            found = self._translator.score_tokens(texts, tokens, {**self._defaults, **options})
-        return [_translation(t) for t in found]
+        texts, given = checked_texts("sources", sources), _targets(targets)
+        return [_translation(t) for t in self._translator.score(texts, given, {**self._defaults, **options})]
 
     def encode(self, texts: Iterable[str], **options: Unpack[TranslateOptions]) -> list[NDArray[np.float32]]:
         """Returns the encoder's output: for each text an array [tokens, d], with a row for each of its source_tokens.
@@ -245,11 +240,7 @@ class Translator:
 
         Raises qkv.Error if a source or target is longer than the model's maximum.
         """
-        targets = targets if isinstance(targets, str) or is_arrow(targets) else list(targets)
-        texts, tokens = checked_texts("sources", sources), _token_lists(targets)
-        if tokens is None:
-            return _rows(*self._translator.logits(texts, checked_texts("targets", targets), dict(options)))
-        return _rows(*self._translator.logits_tokens(texts, tokens, dict(options)))
+        return _rows(*self._translator.logits(checked_texts("sources", sources), _targets(targets), dict(options)))
 
     def attend(
         self, source: str, target: str | None = None, *, source_language: str = "", target_language: str = ""
@@ -289,10 +280,11 @@ def _lines(lines: Iterable[str]) -> list[str]:
     return arrow_texts("lines", lines) if is_arrow(lines) else list(lines)
 
 
-def _token_lists(targets: Any) -> list[list[str]] | None:
-    """Returns targets that are lists of tokens, or None if they are texts."""
+def _targets(targets: Any) -> list[str] | list[list[str]]:
+    """Returns targets as texts or as lists of tokens."""
+    targets = targets if isinstance(targets, str) or is_arrow(targets) else list(targets)
     if is_arrow(targets) or isinstance(targets, str) or all(isinstance(target, str) for target in targets):
-        return None
+        return checked_texts("targets", targets)
     return [checked_texts(f"targets[{i}]", target) for i, target in enumerate(targets)]
 
 

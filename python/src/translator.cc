@@ -5,6 +5,7 @@
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
@@ -36,13 +37,11 @@ std::pair<std::vector<Translation>, Lines> translate(const Translator& translato
   return {std::move(translations), std::move(notes)};
 }
 
-// Scores targets, given as texts or as lists of tokens.
-template <class Target, auto kScore>
 std::vector<Translation> score(const Translator& translator, const Lines& sources, const std::vector<Target>& targets,
                                const nb::dict& values) {
   const TranslateOptions options = options_of<TranslateOptions>(values, "score");
   const nb::gil_scoped_release release;
-  return (translator.*kScore)(sources, targets, options);
+  return translator.score(sources, targets, options);
 }
 
 // Returns an array [rows, width] with the rows of all texts, and where the rows of each text begin and the last ones
@@ -64,15 +63,13 @@ std::pair<nb::object, std::vector<int64_t>> encode(const Translator& translator,
   return arrays_of(std::move(rows));
 }
 
-// Returns the logits of targets, given as texts or as lists of tokens.
-template <class Target, auto kLogits>
 std::pair<nb::object, std::vector<int64_t>> logits(const Translator& translator, const Lines& sources,
                                                    const std::vector<Target>& targets, const nb::dict& values) {
   const TranslateOptions options = options_of<TranslateOptions>(values, "logits");
   TokenRows rows;
   {
     const nb::gil_scoped_release release;
-    rows = (translator.*kLogits)(sources, targets, options);
+    rows = translator.logits(sources, targets, options);
   }
   return arrays_of(std::move(rows));
 }
@@ -145,12 +142,10 @@ void bind_translator(nb::module_& m) {
   nb::class_<Translator>(m, "Translator")
       .def(nb::init<const std::string&, const Lines&>(), Free())
       .def("translate", translate, nb::arg(), nb::arg(), nb::arg(), nb::arg().none())
-      .def("score", score<std::string, &Translator::score>)
-      .def("score_tokens", score<Lines, &Translator::score_tokens>)
+      .def("score", score)
       .def("attend", attend)
       .def("encode", encode)
-      .def("logits", logits<std::string, &Translator::logits>)
-      .def("logits_tokens", logits<Lines, &Translator::logits_tokens>)
+      .def("logits", logits)
       .def("languages", &Translator::languages);
   nb::class_<AttentionKind>(m, "AttentionKind")
       .def_ro("name", &AttentionKind::name)

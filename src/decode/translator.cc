@@ -58,10 +58,6 @@ Matrix<float> rows_of(TokenRows& rows, size_t text) {
   return {rows.values.data() + begin * rows.width, rows.offsets[text + 1] - begin, rows.width};
 }
 
-void check_count(size_t sources, size_t targets) {
-  if (sources != targets) fail("targets must be one for each of {} sources (are {})", sources, targets);
-}
-
 void check_length(const char* side, size_t i, int64_t length, int64_t longest) {
   if (length > longest) fail("{} {} must have at most {} tokens (has {})", side, i + 1, longest, length);
 }
@@ -196,16 +192,15 @@ std::future<std::vector<Translation>> Translator::translate_async(std::vector<st
   });
 }
 
-std::vector<Translation> Translator::State::score(const std::vector<std::string>& sources,
-                                                  std::vector<std::vector<int32_t>> targets,
-                                                  const std::vector<std::string>& texts,
-                                                  const TranslateOptions& options) const {
-  ForcedPairs pairs = forced_pairs(sources, std::move(targets), options);
-  const SearchOptions search = text.search_options(options);
-  const ArenaPool::Lease lease(arenas, 1);
+std::vector<Translation> Translator::score(const std::vector<std::string>& sources, const std::vector<Target>& targets,
+                                           const TranslateOptions& options) const {
+  const State& s = *state_;
+  ForcedPairs pairs = s.forced_pairs(sources, targets, options);
+  const SearchOptions search = s.text.search_options(options);
+  const ArenaPool::Lease lease(s.arenas, 1);
   const WithAttention with = options.alignment || options.attention ? WithAttention::yes : WithAttention::no;
   const std::vector<Forced> forced =
-      force_all(models, pairs.inputs, search.start, with, search.attention, lease.front(), options.batch_tokens);
+      force_all(s.models, pairs.inputs, search.start, with, search.attention, lease.front(), options.batch_tokens);
   std::vector<Translation> scored;
   for (size_t i = 0; i < sources.size(); i++) {
     const LinePart& part = pairs.parts[i];
@@ -216,23 +211,11 @@ std::vector<Translation> Translator::State::score(const std::vector<std::string>
     d.score = d.log_probability / std::pow(static_cast<double>(length), search.length_penalty);
     Translation& t = scored.emplace_back();
     t.source = sources[i];
-    t.source_tokens = text.tokenizers().source.pieces(part.source);
-    t.hypotheses.push_back(text.hypothesis(part, d, &forced[i], options));
-    if (!texts.empty()) t.hypotheses.back().text = texts[i];
+    t.source_tokens = s.text.tokenizers().source.pieces(part.source);
+    t.hypotheses.push_back(s.text.hypothesis(part, d, &forced[i], options));
+    if (const auto* given = std::get_if<std::string>(&targets[i])) t.hypotheses.back().text = *given;
   }
   return scored;
-}
-
-std::vector<Translation> Translator::score(const std::vector<std::string>& sources,
-                                           const std::vector<std::string>& targets,
-                                           const TranslateOptions& options) const {
-  return state_->score(sources, state_->target_ids(sources.size(), targets), targets, options);
-}
-
-std::vector<Translation> Translator::score_tokens(const std::vector<std::string>& sources,
-                                                  const std::vector<std::vector<std::string>>& targets,
-                                                  const TranslateOptions& options) const {
-  return state_->score(sources, state_->target_ids(sources.size(), targets), {}, options);
 }
 
 AttentionMap Translator::attend(const std::string& source, const std::string& target,
@@ -264,29 +247,19 @@ AttentionMap Translator::attend(const std::string& source, const std::string& ta
 
 // ---- The encoder's output and the logits of given targets, as rows of numbers
 
-std::vector<std::vector<int32_t>> Translator::State::target_ids(size_t sources,
-                                                                const std::vector<std::string>& targets) const {
-  check_count(sources, targets.size());
-  std::vector<std::vector<int32_t>> ids;
-  for (const std::string& target : targets) ids.push_back(text.target_ids(text.prepare(target)));
-  return ids;
+std::vector<int32_t> Translator::State::target_ids(const Target& target) const {
+  if (const auto* given = std::get_if<std::string>(&target)) return text.target_ids(text.prepare(*given));
+  return text.target_ids(std::get<std::vector<std::string>>(target));
 }
 
-std::vector<std::vector<int32_t>> Translator::State::target_ids(
-    size_t sources, const std::vector<std::vector<std::string>>& targets) const {
-  check_count(sources, targets.size());
-  std::vector<std::vector<int32_t>> ids;
-  for (const auto& target : targets) ids.push_back(text.target_ids(target));
-  return ids;
-}
-
-ForcedPairs Translator::State::forced_pairs(const std::vector<std::string>& sources,
-                                            std::vector<std::vector<int32_t>> targets,
+ForcedPairs Translator::State::forced_pairs(const std::vector<std::string>& sources, const std::vector<Target>& targets,
                                             const TranslateOptions& options) const {
+  if (sources.size() != targets.size())
+    fail("targets must be one for each of {} sources (are {})", sources.size(), targets.size());
   check(options);
   const SentenceEdges edges = text.edges(options);
   ForcedPairs pairs;
-  pairs.targets = std::move(targets);
+  for (const Target& target : targets) pairs.targets.push_back(target_ids(target));
   for (size_t i = 0; i < sources.size(); i++) {
     const std::string line = text.prepare(sources[i]);
     pairs.parts.push_back({static_cast<int64_t>(i), line, edges, text.source_ids(line, edges), {}, {}, {}});
@@ -301,15 +274,18 @@ ForcedPairs Translator::State::forced_pairs(const std::vector<std::string>& sour
   return pairs;
 }
 
-TokenRows Translator::State::logits(const ForcedPairs& pairs, const TranslateOptions& options) const {
+TokenRows Translator::logits(const std::vector<std::string>& sources, const std::vector<Target>& targets,
+                             const TranslateOptions& options) const {
+  const State& s = *state_;
+  const ForcedPairs pairs = s.forced_pairs(sources, targets, options);
   std::vector<int64_t> sizes, lengths;
   for (const ForcedInput& input : pairs.inputs) {
     lengths.push_back(std::ssize(input.target));
     sizes.push_back(std::ssize(input.source) + lengths.back());
   }
-  TokenRows rows = token_rows(lengths, models.front().config().target_vocab);
+  TokenRows rows = token_rows(lengths, s.models.front().config().target_vocab);
   const Batches batches = cut_by_length(sizes, options.batch_tokens);
-  const ArenaPool::Lease lease(arenas, 1);
+  const ArenaPool::Lease lease(s.arenas, 1);
   for (size_t b = 0; b < batches.size(); b++) {
     std::vector<ForcedInput> inputs;
     std::vector<Matrix<float>> places;
@@ -317,22 +293,9 @@ TokenRows Translator::State::logits(const ForcedPairs& pairs, const TranslateOpt
       inputs.push_back(pairs.inputs[i]);
       places.push_back(rows_of(rows, i));
     }
-    force_logits(models, inputs, text.search_options(options).start, lease.front(), places);
+    force_logits(s.models, inputs, s.text.search_options(options).start, lease.front(), places);
   }
   return rows;
-}
-
-TokenRows Translator::logits(const std::vector<std::string>& sources, const std::vector<std::string>& targets,
-                             const TranslateOptions& options) const {
-  const State& s = *state_;
-  return s.logits(s.forced_pairs(sources, s.target_ids(sources.size(), targets), options), options);
-}
-
-TokenRows Translator::logits_tokens(const std::vector<std::string>& sources,
-                                    const std::vector<std::vector<std::string>>& targets,
-                                    const TranslateOptions& options) const {
-  const State& s = *state_;
-  return s.logits(s.forced_pairs(sources, s.target_ids(sources.size(), targets), options), options);
 }
 
 TokenRows Translator::encode(const std::vector<std::string>& texts, const TranslateOptions& options) const {

@@ -39,19 +39,13 @@ struct Translator::State {
   // Computes the attention of the hypotheses that need it.
   void find_attention(std::span<LinePart* const> parts, const TranslateOptions& options, Arena& arena) const;
 
-  // Return the tokens of targets. Throw Error unless there is one for each source.
-  std::vector<std::vector<int32_t>> target_ids(size_t sources, const std::vector<std::string>& targets) const;
-  std::vector<std::vector<int32_t>> target_ids(size_t sources,
-                                               const std::vector<std::vector<std::string>>& targets) const;
+  // Returns the tokens of a target.
+  std::vector<int32_t> target_ids(const Target& target) const;
 
-  // Throws Error for an option out of range, and for a source or target that is empty or too long.
-  ForcedPairs forced_pairs(const std::vector<std::string>& sources, std::vector<std::vector<int32_t>> targets,
+  // Throws Error for an option out of range, for a source that is empty or too long, and for a target that is too long,
+  // and unless there is one target for each source.
+  ForcedPairs forced_pairs(const std::vector<std::string>& sources, const std::vector<Target>& targets,
                            const TranslateOptions& options) const;
-
-  TokenRows logits(const ForcedPairs& pairs, const TranslateOptions& options) const;
-
-  std::vector<Translation> score(const std::vector<std::string>& sources, std::vector<std::vector<int32_t>> targets,
-                                 const std::vector<std::string>& texts, const TranslateOptions& options) const;
 };
 
 // Returns the input of the search for a part.

@@ -159,7 +159,7 @@ TEST_P(EncoderDecoders, TextIsReadAndTranslatedAsInTransformers) {
     }
     if (std::ranges::find(best.tokens, "") != best.tokens.end()) continue;  // a row without a token
     if (best.token_scores.size() == best.tokens.size()) continue;           // no end token, which score() adds
-    const Hypothesis forced = translator.score_tokens({line}, {best.tokens}, options).front().hypotheses.front();
+    const Hypothesis forced = translator.score({line}, {best.tokens}, options).front().hypotheses.front();
     EXPECT_NEAR(forced.score, best.score, 1e-5);
     EXPECT_NEAR(forced.log_probability, best.log_probability, 1e-5);
   }

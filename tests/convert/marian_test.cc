@@ -47,14 +47,14 @@ TEST_P(MarianModels, HaveTheScoresOfMarian) {
   EXPECT_EQ(import_model(model(), out()).kind, "Marian");
   const Translator translator(out());
   std::vector<std::string> sources;
-  std::vector<std::vector<std::string>> targets;
+  std::vector<Target> targets;
   const json cases = expected();
   ASSERT_EQ(cases.size(), 12u);
   for (const json& example : cases) {
     sources.push_back(example[0]);
-    targets.push_back(example[1]);
+    targets.emplace_back(example[1].get<std::vector<std::string>>());
   }
-  const std::vector<Translation> found = translator.score_tokens(sources, targets);
+  const std::vector<Translation> found = translator.score(sources, targets);
   for (size_t i = 0; i < cases.size(); i++) {
     double sum = 0;
     for (const double score : found[i].hypotheses[0].token_scores) sum += score;

@@ -36,15 +36,15 @@ TEST_F(TranslatorTest, TokenScoresMatchTheHypotheses) {
   options.max_length = 12;
   for (const Translation& t : translator.translate(kText, options)) {
     ASSERT_EQ(t.hypotheses.size(), 4u);
-    std::vector<std::vector<std::string>> tokens;
-    for (const Hypothesis& h : t.hypotheses) tokens.push_back(h.tokens);
-    const auto scored = translator.score_tokens(std::vector<std::string>(4, t.source), tokens);
+    std::vector<Target> tokens;
+    for (const Hypothesis& h : t.hypotheses) tokens.emplace_back(h.tokens);
+    const auto scored = translator.score(std::vector<std::string>(4, t.source), tokens);
     for (size_t k = 0; k < 4; k++) {
       double sum = 0;
       for (size_t i = 0; i < t.hypotheses[k].token_scores.size(); i++)
         sum += scored[k].hypotheses.front().token_scores[i];
       EXPECT_NEAR(sum, t.hypotheses[k].log_probability, 1e-4);
-      EXPECT_EQ(scored[k].hypotheses.front().token_scores.size(), tokens[k].size() + 1);
+      EXPECT_EQ(scored[k].hypotheses.front().token_scores.size(), t.hypotheses[k].tokens.size() + 1);
     }
   }
 }
@@ -55,7 +55,7 @@ TEST_F(TranslatorTest, TextScoresMatchTokenScores) {
   options.alignment = true;
   options.length_penalty = 0;
   const Hypothesis text = translator.score({kText[0]}, {kText[1]}, options).front().hypotheses.front();
-  const Hypothesis tokens = translator.score_tokens({kText[0]}, {text.tokens}, options).front().hypotheses.front();
+  const Hypothesis tokens = translator.score({kText[0]}, {text.tokens}, options).front().hypotheses.front();
   EXPECT_EQ(text.text, kText[1]);
   EXPECT_EQ(text.token_scores, tokens.token_scores);
   EXPECT_EQ(text.score, text.log_probability);
@@ -186,7 +186,7 @@ TEST_F(TranslatorTest, EnsembleDiffersFromEachOfItsRuns) {
   const Translator both(directory / "first", {directory / "second"});
   const std::vector<std::string> tokens = {"▁the", "▁cat"};
   const auto log_p = [&](const Translator& t) {
-    return t.score_tokens({kText[0]}, {tokens}).front().hypotheses.front().token_scores;
+    return t.score({kText[0]}, {tokens}).front().hypotheses.front().token_scores;
   };
   for (size_t i = 0; i <= tokens.size(); i++)
     EXPECT_NEAR(std::exp(log_p(both)[i]), (std::exp(log_p(first)[i]) + std::exp(log_p(second)[i])) / 2, 1e-6);
@@ -196,14 +196,15 @@ TEST_F(TranslatorTest, LogSoftmaxOfLogitsIsTheScore) {
   const Translator first = make({}, "first", 1), second = make({}, "second", 2);
   const Translator both(directory / "first", {directory / "second"});
   const std::vector<std::vector<std::string>> targets = {{"▁the", "▁cat", "▁the"}, {}, {"▁cat"}};
+  const std::vector<Target> given(targets.begin(), targets.end());
   const std::vector<std::string> sources(kText.begin(), kText.begin() + 3);
   TranslateOptions options;
   options.batch_tokens = 1;  // a pair a batch
   for (const Translator* t : {&first, &both}) {
-    const auto scored = t->score_tokens(sources, targets);
-    const TokenRows rows = t->logits_tokens(sources, targets);
+    const auto scored = t->score(sources, given);
+    const TokenRows rows = t->logits(sources, given);
     EXPECT_EQ(rows.offsets, (std::vector<int64_t>{0, 4, 5, 7}));
-    EXPECT_EQ(t->logits_tokens(sources, targets, options).values, rows.values);
+    EXPECT_EQ(t->logits(sources, given, options).values, rows.values);
     const auto log_p = [&](int64_t n, int64_t id) {
       const float* row = rows.values.data() + n * rows.width;
       double sum = 0;
@@ -221,7 +222,7 @@ TEST_F(TranslatorTest, LogSoftmaxOfLogitsIsTheScore) {
                     1e-5);
       }
   }
-  EXPECT_EQ(first.logits(sources, {"the cat the", "", "cat"}).values, first.logits_tokens(sources, targets).values);
+  EXPECT_EQ(first.logits(sources, {"the cat the", "", "cat"}).values, first.logits(sources, given).values);
 }
 
 TEST_F(TranslatorTest, EncodeReturnsARowForEachSourceToken) {
@@ -264,7 +265,7 @@ TEST_F(TranslatorTest, ErrorsNameTheLineOrTheOption) {
             "on_token cannot be combined with alternatives");
   EXPECT_EQ(error_of([&] { translator.score({"a dog"}, {}); }), "targets must be one for each of 1 sources (are 0)");
   EXPECT_EQ(error_of([&] { translator.score({" "}, {"x"}); }), "source 1 is empty");
-  EXPECT_EQ(error_of([&] { translator.score_tokens({"a dog"}, {{"nope"}}); }),
+  EXPECT_EQ(error_of([&] { translator.score({"a dog"}, {std::vector<std::string>{"nope"}}); }),
             "token \"nope\" is not in the target vocabulary");
 }
 

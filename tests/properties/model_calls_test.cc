@@ -35,10 +35,15 @@ std::vector<int32_t> random_tokens(Arguments& a) {
   return tokens;
 }
 
-std::vector<std::vector<std::string>> random_token_lists(Arguments& a) {
-  std::vector<std::vector<std::string>> lists(to_size(a.up_to(3)));
-  for (auto& list : lists) list = a.texts(4);
-  return lists;
+std::vector<Target> random_targets(Arguments& a) {
+  std::vector<Target> targets(to_size(a.up_to(3)));
+  for (Target& target : targets) {
+    if (a.one_in(2))
+      target = a.text();
+    else
+      target = a.texts(4);
+  }
+  return targets;
 }
 
 TEST(RandomCalls, OfTranslatorsSucceedOrThrow) {
@@ -46,23 +51,20 @@ TEST(RandomCalls, OfTranslatorsSucceedOrThrow) {
   make_calls(calls(1500), [&](Arguments& a) {
     const auto options = random_options<TranslateOptions>(a, {"max_length", "min_length", "beam", "n_best"});
     const std::vector<std::string> lines = a.texts(3);
-    switch (a.up_to(6)) {
+    switch (a.up_to(5)) {
       case 0:
-        translator.score(lines, a.texts(3), options);
+        translator.score(lines, random_targets(a), options);
         break;
       case 1:
-        translator.score_tokens(lines, random_token_lists(a), options);
-        break;
-      case 2:
         translator.encode(lines, options);
         break;
-      case 3:
-        translator.logits(lines, a.texts(3), options);
+      case 2:
+        translator.logits(lines, random_targets(a), options);
         break;
-      case 4:
+      case 3:
         translator.attend(a.text(), a.text(), options);
         break;
-      case 5:
+      case 4:
         translator.tokenize(a.text());
         break;
       default:

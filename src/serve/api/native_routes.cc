@@ -300,8 +300,7 @@ void answer_attend(const CallPtr& call) {
   });
   const auto map = std::make_shared<AttentionMap>();
   const auto attend = [=] {
-    *map =
-        model->translator ? model->translator->attend(text, target, options) : model->generator->attend(text, more);
+    *map = model->translator ? model->translator->attend(text, target, options) : model->generator->attend(text, more);
     if (words) *map = merge_words(*map);
     check_weights(static_cast<double>(weights_of(*map)));
     return std::string();
