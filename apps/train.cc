@@ -29,6 +29,17 @@ void add_init_option(CLI::App& command, std::string& init, const std::string& ke
       ->type_name("RUN");
 }
 
+// Returns the choice of the recipe: of a preset, or of a run to fine-tune.
+template <class Options>
+qkv::RecipeChoice choice_of(const Options& options) {
+  qkv::RecipeChoice choice = options.recipe.choice();
+  if (options.files.init.empty()) return choice;
+  choice.preset.clear();
+  choice.init = options.files.init;
+  choice.out = options.run.out;
+  return choice;
+}
+
 void add_translate(CLI::App& train) {
   CLI::App* command = train.add_subcommand("translate", "Train a translator from parallel text");
   struct Options {
@@ -74,8 +85,7 @@ void add_translate(CLI::App& train) {
   options->recipe.option("batch_tokens")->excludes(memory);
   add_init_option(*command, options->files.init, "shape, tokenizers and special tokens");
   command->callback([options] {
-    const std::string& init = options->files.init;
-    const auto recipe = qkv::translation_recipe(options->recipe.choice(init.empty()), init, options->run.out);
+    const auto recipe = qkv::translation_recipe(choice_of(*options));
     options->run.next = fmt::format("qkv translate {} < TEXT", options->run.out);
     show_training(options->run, recipe.training, [&](const qkv::TrainingObserver& observer) {
       return qkv::train_translation(options->files, recipe, options->run.out, observer,
@@ -161,8 +171,7 @@ void add_lm(CLI::App& train) {
                               qkv::recipe_options(qkv::language_preset(qkv::kLanguagePreset)));
   add_init_option(*command, options->files.init, "shape and tokenizer");
   command->callback([options] {
-    const std::string& init = options->files.init;
-    const auto recipe = qkv::language_recipe(options->recipe.choice(init.empty()), init, options->run.out);
+    const auto recipe = qkv::language_recipe(choice_of(*options));
     options->run.next = fmt::format("qkv generate {} --prompt TEXT", options->run.out);
     show_training(options->run, recipe.training, [&](const qkv::TrainingObserver& observer) {
       return qkv::train_language(options->files, recipe, options->run.out, observer, options->ranks);

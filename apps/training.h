@@ -20,8 +20,7 @@ class RecipeOptions {
   void add_options(CLI::App& command, const std::string& preset, const std::string& names,
                    const std::vector<qkv::RecipeOption>& values);
 
-  // Returns what was given; without the preset for a run to fine-tune, which takes its place.
-  qkv::RecipeChoice choice(bool with_preset = true) const { return {with_preset ? preset_ : "", config_, given()}; }
+  qkv::RecipeChoice choice() const { return {preset_, config_, given()}; }
   const std::string& preset() const { return preset_; }
   CLI::Option* option(const std::string& name) const;  // of a value
 

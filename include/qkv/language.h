@@ -77,7 +77,7 @@ inline constexpr const char* kLanguagePreset = "lm-small";  // the usual one
 LanguageRecipe language_fine_tuning(const std::string& run);
 
 // Returns the recipe of a choice as translation_recipe does.
-LanguageRecipe language_recipe(const RecipeChoice& choice, const std::string& init = "", const std::string& out = "");
+LanguageRecipe language_recipe(const RecipeChoice& choice);
 
 struct LanguageFiles {
   std::vector<std::string> text;      // plain text
@@ -94,4 +94,4 @@ struct LanguageFiles {
 bool train_language(const LanguageFiles& files, const LanguageRecipe& recipe, const std::string& out,
                     const TrainingObserver& observer, const RankOptions& ranks = {});
 
-}  // namespace qkv
+}  // namespace gnu::visibility("default")]]qkv

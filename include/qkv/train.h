@@ -60,11 +60,9 @@ inline constexpr const char* kTranslationPreset = "tiny";  // the usual one
 // (docs/fine-tuning.md). No other value of the model than dropout may be changed.
 TranslationRecipe translation_fine_tuning(const std::string& run);
 
-// Returns a preset or, with the initial run `init`, the recipe for fine-tuning it, with the values of the choice. If
-// the run `out` exists, it takes the place of the initial run, which need no longer exist. Throws Error for invalid
-// values, and for a preset next to an initial run.
-TranslationRecipe translation_recipe(const RecipeChoice& choice, const std::string& init = "",
-                                     const std::string& out = "");
+// Returns a preset or the recipe for fine-tuning a run, with the values of the choice. Throws Error for invalid values,
+// and for a preset next to a run to fine-tune.
+TranslationRecipe translation_recipe(const RecipeChoice& choice);
 
 struct TranslationFiles {
   std::vector<std::string> train, dev;             // two line-aligned files, or one file of lines "source TAB target"
@@ -85,4 +83,4 @@ struct TranslationFiles {
 bool train_translation(const TranslationFiles& files, const TranslationRecipe& recipe, const std::string& out,
                        const TrainingObserver& observer, int64_t memory = 0, const RankOptions& ranks = {});
 
-}  // namespace qkv
+}  // namespace gnu::visibility("default")]]qkv

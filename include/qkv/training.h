@@ -223,11 +223,14 @@ template <class R>
 void merge_recipe_json(R& recipe, const std::string& text, const std::string& where);
 
 // The choice of a recipe, on the command line and in Python. translation_recipe (qkv/train.h), recommendation_recipe
-// (qkv/recommendation.h) and language_recipe (qkv/language.h) return the recipe.
+// (qkv/recommendation.h) and language_recipe (qkv/language.h) return the recipe. A recommender's recipe does not depend
+// on init and out.
 struct RecipeChoice {
   std::string preset = {};   // "": the usual one
   std::string config = {};   // a JSON file with values by their names in training.json; "": none
   RecipeValues values = {};  // take precedence over those of the file
+  std::string init = {};     // a run to fine-tune, which takes the place of the preset; "": none
+  std::string out = {};      // the run to write; if it exists, it takes the place of init, which need no longer exist
 };
 
 // One training step, as it is also written to metrics.jsonl.
@@ -293,4 +296,4 @@ struct RankOptions {
   std::function<void(const std::string&)> on_abort = {};
 };
 
-}  // namespace qkv
+}  // namespace gnu::visibility("default")]]qkv

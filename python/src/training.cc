@@ -87,22 +87,17 @@ bool train_with(const nb::tuple& callables, Train&& train) {
   return finished;
 }
 
-// The arguments that all kinds of training share.
-struct TrainingArguments {
-  std::string out;
+// Reads the arguments that all kinds of training share, after those of one kind. init: of these.
+RecipeChoice read_choice(OptionReader& reader, const std::string& init, const std::vector<RecipeOption>& options,
+                         const nb::dict& values, const char* function) {
   RecipeChoice choice;
-};
-
-// Reads them, after those of one kind.
-TrainingArguments read_shared(OptionReader& reader, const std::vector<RecipeOption>& options, const nb::dict& values,
-                              const char* function) {
-  TrainingArguments found;
-  reader("out", found.out);
-  reader("preset", found.choice.preset);
-  reader("config", found.choice.config);
+  reader("out", choice.out);
+  reader("preset", choice.preset);
+  reader("config", choice.config);
   reader.finish(function);
-  found.choice.values = recipe_values(options, values, function);
-  return found;
+  choice.values = recipe_values(options, values, function);
+  choice.init = init;
+  return choice;
 }
 
 // Returns the bytes of a size such as "4G"; 0 for "".
@@ -127,10 +122,9 @@ bool train_translator(const nb::dict& arguments, const nb::dict& values, const n
   reader("init", files.init);
   reader("memory", memory);
   const auto options = recipe_options(translation_preset(kTranslationPreset));
-  const TrainingArguments shared = read_shared(reader, options, values, "train_translator");
+  const RecipeChoice choice = read_choice(reader, files.init, options, values, "train_translator");
   return train_with(callables, [&](const TrainingObserver& observer) {
-    const auto recipe = translation_recipe(shared.choice, files.init, shared.out);
-    return train_translation(files, recipe, shared.out, observer, memory_of(memory));
+    return train_translation(files, translation_recipe(choice), choice.out, observer, memory_of(memory));
   });
 }
 
@@ -146,9 +140,9 @@ bool train_recommender(const nb::dict& arguments, const nb::dict& values, const 
   reader("features", files.features);
   reader("feature_columns", files.feature_columns);
   const auto options = recipe_options(recommendation_preset(kRecommendationPreset));
-  const TrainingArguments shared = read_shared(reader, options, values, "train_recommender");
+  const RecipeChoice choice = read_choice(reader, files.init, options, values, "train_recommender");
   return train_with(callables, [&](const TrainingObserver& observer) {
-    return train_recommendation(files, recommendation_recipe(shared.choice), shared.out, observer);
+    return train_recommendation(files, recommendation_recipe(choice), choice.out, observer);
   });
 }
 
@@ -160,9 +154,9 @@ bool train_language_model(const nb::dict& arguments, const nb::dict& values, con
   reader("tokenizer_model", files.tokenizer);
   reader("init", files.init);
   const auto options = recipe_options(language_preset(kLanguagePreset));
-  const TrainingArguments shared = read_shared(reader, options, values, "train_language_model");
+  const RecipeChoice choice = read_choice(reader, files.init, options, values, "train_language_model");
   return train_with(callables, [&](const TrainingObserver& observer) {
-    return train_language(files, language_recipe(shared.choice, files.init, shared.out), shared.out, observer);
+    return train_language(files, language_recipe(choice), choice.out, observer);
   });
 }
 

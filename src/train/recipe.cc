@@ -158,10 +158,10 @@ R preset_of(const RecipeChoice& choice, const char* usual, RecipeOf<R> preset) {
 }
 
 template <class R>
-R fine_tuning_of(const RecipeChoice& choice, const std::string& init, const std::string& out, RecipeOf<R> recipe) {
+R fine_tuning_of(const RecipeChoice& choice, RecipeOf<R> recipe) {
   if (!choice.preset.empty())
     fail("training: preset must be empty with init, whose shape is kept (is {})", choice.preset);
-  return recipe(std::filesystem::exists(out) ? out : init);
+  return recipe(std::filesystem::exists(choice.out) ? choice.out : choice.init);
 }
 
 template <class R>
@@ -231,16 +231,16 @@ void check(const LanguageConfig& config) { check_ranges(config, "training: "); }
 void check(const RecommendationConfig& config) { check_ranges(config, "training: "); }
 void check(const TrainingConfig& config) { check_ranges(config, "training: "); }
 
-TranslationRecipe translation_recipe(const RecipeChoice& choice, const std::string& init, const std::string& out) {
-  TranslationRecipe recipe = init.empty() ? preset_of(choice, kTranslationPreset, translation_preset)
-                                          : fine_tuning_of(choice, init, out, translation_fine_tuning);
+TranslationRecipe translation_recipe(const RecipeChoice& choice) {
+  TranslationRecipe recipe = choice.init.empty() ? preset_of(choice, kTranslationPreset, translation_preset)
+                                                 : fine_tuning_of(choice, translation_fine_tuning);
   recipe.fit = true;
   return with_values(std::move(recipe), choice);
 }
 
-LanguageRecipe language_recipe(const RecipeChoice& choice, const std::string& init, const std::string& out) {
-  LanguageRecipe recipe = init.empty() ? preset_of(choice, kLanguagePreset, language_preset)
-                                       : fine_tuning_of(choice, init, out, language_fine_tuning);
+LanguageRecipe language_recipe(const RecipeChoice& choice) {
+  LanguageRecipe recipe = choice.init.empty() ? preset_of(choice, kLanguagePreset, language_preset)
+                                              : fine_tuning_of(choice, language_fine_tuning);
   recipe.fit = true;
   return with_values(std::move(recipe), choice);
 }

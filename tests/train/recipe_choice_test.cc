@@ -42,7 +42,7 @@ TEST(RecipeChoice, NoValueFollowsAnotherThatIsGivenAsWell) {
 TEST(RecipeChoice, ErrorsNameTheFileOrTheValue) {
   EXPECT_EQ(error_of([] { translation_recipe({.preset = "huge"}); }),
             "unknown preset \"huge\" (choose from tiny, tiny-modern, small, base)");
-  EXPECT_EQ(error_of([] { language_recipe({.preset = "gpt2"}, "run"); }),
+  EXPECT_EQ(error_of([] { language_recipe({.preset = "gpt2", .init = "run"}); }),
             "training: preset must be empty with init, whose shape is kept (is gpt2)");
   EXPECT_EQ(error_of([] { translation_recipe({.config = "none.json"}); }),
             "none.json: cannot be opened: No such file or directory");
