@@ -88,8 +88,8 @@ void add_translate(CLI::App& train) {
     const auto recipe = qkv::translation_recipe(choice_of(*options));
     options->run.next = fmt::format("qkv translate {} < TEXT", options->run.out);
     show_training(options->run, recipe.training, [&](const qkv::TrainingObserver& observer) {
-      return qkv::train_translation(options->files, recipe, options->run.out, observer,
-                                    static_cast<int64_t>(options->memory), options->ranks);
+      return qkv::train_translator(options->files, recipe, options->run.out, observer,
+                                   static_cast<int64_t>(options->memory), options->ranks);
     });
   });
 }
@@ -142,7 +142,7 @@ void add_recommend(CLI::App& train) {
     const auto recipe = qkv::recommendation_recipe(options->recipe.choice());
     options->run.next = fmt::format("qkv recommend {} --history ITEM,ITEM", options->run.out);
     show_training(options->run, recipe.training, [&](const qkv::TrainingObserver& observer) {
-      return qkv::train_recommendation(options->files, recipe, options->run.out, observer, options->ranks);
+      return qkv::train_recommender(options->files, recipe, options->run.out, observer, options->ranks);
     });
   });
 }
@@ -174,7 +174,7 @@ void add_lm(CLI::App& train) {
     const auto recipe = qkv::language_recipe(choice_of(*options));
     options->run.next = fmt::format("qkv generate {} --prompt TEXT", options->run.out);
     show_training(options->run, recipe.training, [&](const qkv::TrainingObserver& observer) {
-      return qkv::train_language(options->files, recipe, options->run.out, observer, options->ranks);
+      return qkv::train_language_model(options->files, recipe, options->run.out, observer, options->ranks);
     });
   });
 }

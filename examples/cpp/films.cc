@@ -16,7 +16,7 @@ int main(int argc, char** argv) {
         qkv::recommendation_recipe({.preset = "films", .values = {{"max_epochs", argc > 5 ? argv[5] : "40"}}});
     qkv::TrainingObserver observer;
     observer.on_message = [](const std::string& line) { std::cout << line << "\n"; };
-    qkv::train_recommendation({.data = {log}}, recipe, run, observer);
+    qkv::train_recommender({.data = {log}}, recipe, run, observer);
 
     const qkv::Recommender recommender(run);
     const qkv::Titles titles(argv[2], {}, [&](std::string_view item) { return recommender.has_item(item); });

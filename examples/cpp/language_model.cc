@@ -19,7 +19,7 @@ int main(int argc, char** argv) {
     observer.on_step = [](const qkv::StepReport& step) {
       if (step.step % 100 == 0) std::cout << "step " << step.step << "  loss " << step.loss << "\n";
     };
-    qkv::train_language({.text = {text}}, recipe, run, observer);
+    qkv::train_language_model({.text = {text}}, recipe, run, observer);
 
     qkv::GenerateOptions options;
     options.max_tokens = 200;

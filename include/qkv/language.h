@@ -87,11 +87,11 @@ struct LanguageFiles {
 };
 
 // Trains a language model and writes it to the run directory `out`. Returns false if should_stop ended training early.
-// A run is resumed, and an initial run is used, as by train_translation. Documents are cut into sequences of max_length
+// A run is resumed, and an initial run is used, as by train_translator. Documents are cut into sequences of max_length
 // tokens (of batch_tokens, if these are fewer), at different places in each epoch, and attention does not cross the
 // start of a document. The text is held in memory, with 4 more bytes per token. Throws Error for invalid text, options
 // or files.
-bool train_language(const LanguageFiles& files, const LanguageRecipe& recipe, const std::string& out,
-                    const TrainingObserver& observer, const RankOptions& ranks = {});
+bool train_language_model(const LanguageFiles& files, const LanguageRecipe& recipe, const std::string& out,
+                          const TrainingObserver& observer, const RankOptions& ranks = {});
 
 }  // namespace gnu::visibility("default")]]qkv

@@ -9,7 +9,7 @@
 //   qkv::import_model, qkv::export_model   convert models from and to other formats
 //   qkv::merge_run                         merges an adapter (LoRA) into its base
 //   qkv::quantize_run                      converts the weights of a run to 8 bits
-//   qkv::train_translation, qkv::train_recommendation, qkv::train_language
+//   qkv::train_translator, qkv::train_recommender, qkv::train_language_model
 //                     train a run directory on parallel text, a log of events, or plain text
 //   qkv::bleu, qkv::chrf   score translations
 //   qkv::layers::Encoder, qkv::layers::MultiHeadAttention, ...   run single layers forward and backward

@@ -136,12 +136,12 @@ struct RecommendationFiles {
 };
 
 // Trains a recommender and writes it to the run directory `out`. Returns false if should_stop ended training early.
-// A run is resumed as by train_translation. Validation events select the best weights; they and test events are not
+// A run is resumed as by train_translator. Validation events select the best weights; they and test events are not
 // learned from. If eval_every is 0, the model is evaluated once per epoch. Popularity and a Markov chain are scored on
 // the validation before the first step, and a model that ends below one of them is reported with what to try. The items
 // of an initial run keep their ids, even those that are not in the logs, and new items follow; except for the number of
 // items, the model must have the same shape. Throws Error for invalid logs, options or files.
-bool train_recommendation(const RecommendationFiles& files, const RecommendationRecipe& recipe, const std::string& out,
-                          const TrainingObserver& observer, const RankOptions& ranks = {});
+bool train_recommender(const RecommendationFiles& files, const RecommendationRecipe& recipe, const std::string& out,
+                       const TrainingObserver& observer, const RankOptions& ranks = {});
 
-}  // namespace qkv
+}  // namespace gnu::visibility("default")]]qkv

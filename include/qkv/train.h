@@ -80,7 +80,7 @@ struct TranslationFiles {
 // describes what is counted); a resumed run keeps its own. With an initial run, which must have float32 weights, the
 // recipe must have its shape and its text configuration. The new run does not need it afterwards. Throws Error for
 // invalid text, options or files, and if another process trains the run.
-bool train_translation(const TranslationFiles& files, const TranslationRecipe& recipe, const std::string& out,
-                       const TrainingObserver& observer, int64_t memory = 0, const RankOptions& ranks = {});
+bool train_translator(const TranslationFiles& files, const TranslationRecipe& recipe, const std::string& out,
+                      const TrainingObserver& observer, int64_t memory = 0, const RankOptions& ranks = {});
 
 }  // namespace gnu::visibility("default")]]qkv

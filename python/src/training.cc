@@ -124,7 +124,7 @@ bool train_translator(const nb::dict& arguments, const nb::dict& values, const n
   const auto options = recipe_options(translation_preset(kTranslationPreset));
   const RecipeChoice choice = read_choice(reader, files.init, options, values, "train_translator");
   return train_with(callables, [&](const TrainingObserver& observer) {
-    return train_translation(files, translation_recipe(choice), choice.out, observer, memory_of(memory));
+    return qkv::train_translator(files, translation_recipe(choice), choice.out, observer, memory_of(memory));
   });
 }
 
@@ -142,7 +142,7 @@ bool train_recommender(const nb::dict& arguments, const nb::dict& values, const 
   const auto options = recipe_options(recommendation_preset(kRecommendationPreset));
   const RecipeChoice choice = read_choice(reader, files.init, options, values, "train_recommender");
   return train_with(callables, [&](const TrainingObserver& observer) {
-    return train_recommendation(files, recommendation_recipe(choice), choice.out, observer);
+    return qkv::train_recommender(files, recommendation_recipe(choice), choice.out, observer);
   });
 }
 
@@ -156,7 +156,7 @@ bool train_language_model(const nb::dict& arguments, const nb::dict& values, con
   const auto options = recipe_options(language_preset(kLanguagePreset));
   const RecipeChoice choice = read_choice(reader, files.init, options, values, "train_language_model");
   return train_with(callables, [&](const TrainingObserver& observer) {
-    return train_language(files, language_recipe(choice), choice.out, observer);
+    return qkv::train_language_model(files, language_recipe(choice), choice.out, observer);
   });
 }
 

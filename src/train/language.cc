@@ -235,8 +235,8 @@ LanguageRecipe language_fine_tuning(const std::string& run) {
   return recipe;
 }
 
-bool train_language(const LanguageFiles& files, const LanguageRecipe& recipe, const std::string& out,
-                    const TrainingObserver& observer, const RankOptions& ranks) {
+bool train_language_model(const LanguageFiles& files, const LanguageRecipe& recipe, const std::string& out,
+                          const TrainingObserver& observer, const RankOptions& ranks) {
   std::vector<std::string> texts = files.text;
   texts.insert(texts.end(), files.dev.begin(), files.dev.end());
   return train_on_ranks(ranks, out, observer, texts,

@@ -234,8 +234,8 @@ void RecommendationData::write_start(const RunDirectory& run, const Recommendati
 
 }  // namespace
 
-bool train_recommendation(const RecommendationFiles& files, const RecommendationRecipe& recipe, const std::string& out,
-                          const TrainingObserver& observer, const RankOptions& ranks) {
+bool train_recommender(const RecommendationFiles& files, const RecommendationRecipe& recipe, const std::string& out,
+                       const TrainingObserver& observer, const RankOptions& ranks) {
   std::vector<std::string> texts = files.data;
   if (!files.features.empty()) texts.push_back(files.features);
   return train_on_ranks(

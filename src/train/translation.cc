@@ -209,8 +209,8 @@ TranslationRecipe translation_fine_tuning(const std::string& run) {
   return recipe;
 }
 
-bool train_translation(const TranslationFiles& files, const TranslationRecipe& recipe, const std::string& out,
-                       const TrainingObserver& observer, int64_t memory, const RankOptions& ranks) {
+bool train_translator(const TranslationFiles& files, const TranslationRecipe& recipe, const std::string& out,
+                      const TrainingObserver& observer, int64_t memory, const RankOptions& ranks) {
   std::vector<std::string> texts = files.train;
   texts.insert(texts.end(), files.dev.begin(), files.dev.end());
   return train_on_ranks(ranks, out, observer, texts,

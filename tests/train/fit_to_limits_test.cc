@@ -85,7 +85,7 @@ std::vector<double> rates_of(const std::string& text, const LanguageRecipe& reci
   std::vector<double> rates;
   TrainingObserver observer;
   observer.on_step = [&](const StepReport& r) { rates.push_back(r.learning_rate); };
-  EXPECT_TRUE(train_language({{text}}, recipe, out, observer));
+  EXPECT_TRUE(train_language_model({{text}}, recipe, out, observer));
   return rates;
 }
 
@@ -121,7 +121,7 @@ TEST(FitToLimits, AStoppedRunWithACooldownResumesWithTheSameBytes) {
     int64_t done = 0;
     observer.on_step = [&](const StepReport& r) { done = r.step; };
     observer.should_stop = [&] { return done == stop && stop < 20; };
-    EXPECT_EQ(train_language({{text}}, recipe, parts, observer), stop == 20);
+    EXPECT_EQ(train_language_model({{text}}, recipe, parts, observer), stop == 20);
   }
   for (const char* file : {"/model.safetensors", "/checkpoints/state.safetensors"})
     EXPECT_TRUE(slurp(whole + file) == slurp(parts + file)) << file;

@@ -56,7 +56,7 @@ std::string started(const std::string& log, const std::string& values, const std
   std::string lines;
   TrainingObserver observer;
   observer.on_message = [&](const std::string& line) { lines += line + "\n"; };
-  const std::string error = error_if_any([&] { train_recommendation({{log}, {}, from}, recipe, out, observer); });
+  const std::string error = error_if_any([&] { train_recommender({{log}, {}, from}, recipe, out, observer); });
   EXPECT_EQ(std::filesystem::exists(out), error.empty());
   return error.empty() ? lines : error;
 }
@@ -124,7 +124,7 @@ TEST(InitialRun, ALanguageModelThatReadTheDevTextIsRefused) {
     LanguageRecipe tuned = language_fine_tuning(run);
     merge_recipe_json(tuned, R"({"max_steps": 1, "batch_tokens": 128})", "");
     tuned.language.dev_share = share;
-    return error_if_any([&] { train_language(files, tuned, directory / "tuned", {}); });
+    return error_if_any([&] { train_language_model(files, tuned, directory / "tuned", {}); });
   };
   expect_contains(
       error({.text = {text}, .init = run}, 0.2),
@@ -139,7 +139,7 @@ TEST(InitialRun, ALanguageModelThatReadTheDevTextIsRefused) {
   std::filesystem::remove_all(directory / "tuned");
 
   std::filesystem::remove_all(run);
-  EXPECT_TRUE(train_language({.text = {text}, .dev = {other}}, recipe, run, {}));
+  EXPECT_TRUE(train_language_model({.text = {text}, .dev = {other}}, recipe, run, {}));
   expect_contains(error({.text = {other}, .dev = {text}, .init = run}, 0.1), run + ": was trained on " + text);
   expect_contains(error({.text = {text}, .init = run}, 0.1),
                   "was trained on all of this text, of which the last 10 % are set aside here");

@@ -48,10 +48,10 @@ TEST(Language, LearnsSentencePiecesOfTheText) {
   // Another model with the same pieces.
   const LanguageFiles files = {{text}, {}, out + "/tokenizer.model"};
   recipe.training.max_steps = 1;
-  EXPECT_TRUE(train_language(files, recipe, directory / "other", {}));
+  EXPECT_TRUE(train_language_model(files, recipe, directory / "other", {}));
   EXPECT_TRUE(slurp(out + "/tokenizer.model") == slurp((directory / "other") + "/tokenizer.model"));
   set_recipe_option(recipe, "unit", "bytes");
-  EXPECT_EQ(error_of([&] { train_language(files, recipe, directory / "third", {}); }),
+  EXPECT_EQ(error_of([&] { train_language_model(files, recipe, directory / "third", {}); }),
             "training: a tokenizer requires unit = pieces (unit is bytes)");
 }
 

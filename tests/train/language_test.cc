@@ -29,7 +29,7 @@ TEST(Language, InterruptedTrainingEndsWithTheSameBytes) {
       TrainingObserver observer;
       observer.on_step = [&](const StepReport& r) { done = r.step; };
       observer.should_stop = [&] { return done == steps && steps < 60; };
-      EXPECT_EQ(train_language({{text}}, recipe, parts, observer), steps == 60);
+      EXPECT_EQ(train_language_model({{text}}, recipe, parts, observer), steps == 60);
     }
     return 0;
   });
@@ -59,7 +59,7 @@ TEST(Language, StatesAreAlsoSavedByTime) {
       const std::string state = run + "/checkpoints/state.safetensors";
       steps.push_back(std::filesystem::exists(state) ? Safetensors::open(state).metadata().at("step") : "none");
     };
-    EXPECT_TRUE(train_language({{text}}, recipe, run, observer));
+    EXPECT_TRUE(train_language_model({{text}}, recipe, run, observer));
     return steps;
   };
   for (const double minutes : {0.0, 1e6}) {
@@ -85,7 +85,7 @@ TEST(Language, EvaluationsReportASampleOnRequest) {
   std::vector<std::string> lines;
   TrainingObserver observer;
   observer.on_message = [&](const std::string& line) { lines.push_back(line); };
-  train_language({{write_text(directory)}}, recipe, directory / "run", observer);
+  train_language_model({{write_text(directory)}}, recipe, directory / "run", observer);
   ASSERT_GE(lines.size(), 2u);
   EXPECT_TRUE(lines[lines.size() - 2].starts_with("sample:\n")) << lines[lines.size() - 2];
 }
@@ -95,7 +95,7 @@ TEST(Language, RefusesInvalidText) {
   const std::string text = directory / "text.txt", out = directory / "run";
   const auto error = [&](const std::string& content, const LanguageRecipe& recipe) {
     spill(text, content);
-    const std::string message = error_of([&] { train_language({{text}}, recipe, out, {}); });
+    const std::string message = error_of([&] { train_language_model({{text}}, recipe, out, {}); });
     EXPECT_FALSE(std::filesystem::exists(out));
     return message;
   };
@@ -106,7 +106,7 @@ TEST(Language, RefusesInvalidText) {
   LanguageRecipe recipe = small_language();
   recipe.language.dev_share = 1;
   EXPECT_EQ(error("abc", recipe), "training: dev_share must be above 0 and below 1 (is 1)");
-  EXPECT_EQ(error_of([&] { train_language({{directory / "none"}}, small_language(), out, {}); }),
+  EXPECT_EQ(error_of([&] { train_language_model({{directory / "none"}}, small_language(), out, {}); }),
             (directory / "none") + ": cannot be opened: No such file or directory");
 }
 

@@ -37,7 +37,7 @@ TEST(Recommendation, SparseUpdatesGiveAlmostTheSameModel) {
     const auto weights = [&](const std::string& sparse) {
       const std::string out = directory / fmt::format("{}-{}", loss, sparse);
       set_recipe_option(recipe, "sparse_updates", sparse);
-      train_recommender(log, recipe, out);
+      train_small_recommender(log, recipe, out);
       const RecommenderRun run = load_run<RecommenderRun>(out);
       const std::span<const float> values = run.model->parameters().values();
       return std::vector<float>(values.begin(), values.end());
@@ -55,7 +55,7 @@ std::vector<std::string> messages_of(const std::string& log, const Recommendatio
   observer.on_evaluation = [&](const EvaluationReport& r) {
     if (evaluations) evaluations->push_back(r);
   };
-  EXPECT_TRUE(train_recommendation({{log}, {}, ""}, recipe, out, observer));
+  EXPECT_TRUE(train_recommender({{log}, {}, ""}, recipe, out, observer));
   return messages;
 }
 
@@ -144,7 +144,7 @@ TEST(Recommendation, ThePresetAutoStatesTheLogAndWhatItChose) {
   set_recipe_option(recipe, "max_steps", "4");
   EXPECT_EQ(count_of(messages_of(log, recipe, out), "chosen"), 0);  // resumed: with the values of the run
   set_recipe_option(recipe, "batch_tokens", "128");
-  EXPECT_EQ(error_of([&] { train_recommender(log, recipe, out); }),
+  EXPECT_EQ(error_of([&] { train_small_recommender(log, recipe, out); }),
             out +
                 ": batch_tokens was 256 when this run was started and is now 128; use the same value or another "
                 "directory");
@@ -161,7 +161,7 @@ TEST(Recommendation, ThePresetAutoTrainsAFurtherRunInTheShapeOfTheFirst) {
   messages_of(log, recipe, out);
   recipe = recommendation_preset("auto");
   recipe.training.max_steps = 2;
-  EXPECT_TRUE(train_recommendation({{log}, {}, out}, recipe, directory / "warm", {}));
+  EXPECT_TRUE(train_recommender({{log}, {}, out}, recipe, directory / "warm", {}));
   EXPECT_EQ(load_run<RecommenderRun>(directory / "warm").config.d_model, 16);
 }
 
@@ -202,7 +202,7 @@ TEST(Recommendation, TrainsWithEveryNormPositionAndTheTemporalSplit) {
     set_recipe_option(recipe, "norm_position", norm);
     set_recipe_option(recipe, "split", "temporal");
     set_recipe_option(recipe, "positions_from_end", "true");
-    EXPECT_GT(train_recommender(path, recipe, directory / norm), 0.9) << norm;
+    EXPECT_GT(train_small_recommender(path, recipe, directory / norm), 0.9) << norm;
   }
 }
 
@@ -219,14 +219,14 @@ TEST(Recommendation, AResumedRunEndsWithTheSameBytesOnAnyNumberOfThreads) {
     recipe.training.max_epochs = 0;
     recipe.training.max_steps = 26;
     const std::string whole = directory / loss + "-whole", parts = directory / loss + "-parts";
-    with_threads(1, [&] { return train_recommender(log, recipe, whole); });
+    with_threads(1, [&] { return train_small_recommender(log, recipe, whole); });
     with_threads(3, [&] {
       for (const int64_t steps : {7, 26}) {
         int64_t done = 0;
         TrainingObserver observer;
         observer.on_step = [&](const StepReport& r) { done = r.step; };
         observer.should_stop = [&] { return done == steps && steps < 26; };
-        EXPECT_EQ(train_recommendation({{log}, {}, ""}, recipe, parts, observer), steps == 26);
+        EXPECT_EQ(train_recommender({{log}, {}, ""}, recipe, parts, observer), steps == 26);
       }
       return 0;
     });
@@ -239,7 +239,7 @@ TEST(Recommendation, AWarmStartKeepsWhatWasLearned) {
   const TempDir directory;
   const std::string log = write_log(directory), out = directory / "run", longer = directory / "longer.txt";
   RecommendationRecipe recipe = small_recommender();
-  const double learned = train_recommender(log, recipe, out);
+  const double learned = train_small_recommender(log, recipe, out);
   spill(longer, "first new\nfirst newer\nfirst 3\nfirst 4\n" + slurp(log));
   recipe.training.max_epochs = 0;
   recipe.training.max_steps = recipe.training.eval_every = 1;
@@ -248,7 +248,7 @@ TEST(Recommendation, AWarmStartKeepsWhatWasLearned) {
     double ndcg = 0;
     TrainingObserver observer;
     observer.on_evaluation = [&](const EvaluationReport& r) { ndcg = r.candidates[0].measures[0].value; };
-    EXPECT_TRUE(train_recommendation({{longer}, {}, from}, recipe, directory / to, observer));
+    EXPECT_TRUE(train_recommender({{longer}, {}, from}, recipe, directory / to, observer));
     return ndcg;
   };
   EXPECT_NEAR(after_a_step(out, "warm"), learned, 0.05);  // one more user, who is new
@@ -280,7 +280,7 @@ TEST(Recommendation, ARunWithFeaturesIsResumedWithTheSameFeatures) {
   recipe.training.max_epochs = 0;
   const auto steps = [&](int64_t count, const std::string& out, const std::string& table) {
     recipe.training.max_steps = count;
-    train_recommendation({{colours.log}, {}, "", table}, recipe, out, {});
+    train_recommender({{colours.log}, {}, "", table}, recipe, out, {});
   };
   const std::string whole = directory / "whole", parts = directory / "parts";
   with_threads(1, [&] { return steps(15, whole, colours.table), 0; });
@@ -300,14 +300,14 @@ TEST(Recommendation, ANewItemStartsFromItsFeatures) {
   const Colours colours(directory);
   RecommendationRecipe recipe = small_recommender();
   recipe.training.max_epochs = 6;
-  train_recommendation({{colours.log}, {}, "", colours.table}, recipe, directory / "run", {});
+  train_recommender({{colours.log}, {}, "", colours.table}, recipe, directory / "run", {});
   const std::string log = directory / "longer.txt", table = directory / "longer.csv";
   spill(log, slurp(colours.log) + "480 new\n480 21\n480 2\n");
   spill(table, slurp(colours.table) + "new,0\n");
   recipe.training.learning_rate = 1e-9;
   recipe.training.max_epochs = 1;
   const std::string out = directory / "warm";
-  train_recommendation({{log}, {}, directory / "run", table}, recipe, out, {});
+  train_recommender({{log}, {}, directory / "run", table}, recipe, out, {});
 
   // Its vector is closest to those of its colour, with which it shares features.
   const RecommenderRun run = load_run<RecommenderRun>(out);
@@ -330,19 +330,19 @@ TEST(Recommendation, RefusesAnotherLogOrRecipe) {
   const std::string log = write_log(directory), out = directory / "run";
   RecommendationRecipe recipe = small_recommender();
   recipe.training.max_epochs = 1;
-  train_recommender(log, recipe, out);
+  train_small_recommender(log, recipe, out);
   RecommendationRecipe other = recipe;
   other.recommendation.positions_from_end = true;
   EXPECT_EQ(
-      error_of([&] { train_recommender(log, other, out); }),
+      error_of([&] { train_small_recommender(log, other, out); }),
       out +
           ": positions_from_end was false when this run was started and is now true; use the same value or another "
           "directory");
   std::ofstream(log, std::ios::app) << "119 3\n";
-  EXPECT_EQ(error_of([&] { train_recommender(log, recipe, out); }),
+  EXPECT_EQ(error_of([&] { train_small_recommender(log, recipe, out); }),
             out + ": was trained on different data; use the same data or another directory");
   EXPECT_EQ(
-      error_of([&] { train_recommender(log, recipe, directory.path()); }),
+      error_of([&] { train_small_recommender(log, recipe, directory.path()); }),
       directory.path() + ": exists but has no training.json; expected a run that training started, or a new directory");
 }
 
@@ -369,7 +369,7 @@ TEST(Recommendation, RefusesOptionsThatContradictEachOther) {
     RecommendationRecipe recipe = small_recommender();
     const std::string message = error_of([&] {
       merge_recipe_json(recipe, json, "r.json");
-      train_recommender(log, recipe, out);
+      train_small_recommender(log, recipe, out);
     });
     EXPECT_FALSE(std::filesystem::exists(out));
     return message;
@@ -415,7 +415,7 @@ TEST(Recommendation, IsEvaluatedOncePerEpochByDefault) {
     std::vector<int64_t> steps;
     TrainingObserver observer;
     observer.on_evaluation = [&](const EvaluationReport& r) { steps.push_back(r.step); };
-    EXPECT_TRUE(train_recommendation({{log}, {}, ""}, recipe, directory / fmt::format("run-{}", shards), observer));
+    EXPECT_TRUE(train_recommender({{log}, {}, ""}, recipe, directory / fmt::format("run-{}", shards), observer));
     EXPECT_EQ(steps.size(), 3u) << shards;
   }
 }

@@ -82,7 +82,7 @@ class RollbackTest : public ::testing::Test {
         "rollback_on_spike": 60})",
                       "");
     merge_recipe_json(recipe, json, "");
-    return train_language({{directory_ / "text.txt"}}, recipe, directory_ / out, observer);
+    return train_language_model({{directory_ / "text.txt"}}, recipe, directory_ / out, observer);
   }
   std::vector<nlohmann::json> steps(const std::string& out) const {
     std::vector<nlohmann::json> steps;

@@ -49,7 +49,7 @@ Case translation(const TempDir& directory) {
             merge_recipe_json(recipe, json, "");
             const TranslationFiles files{
                 {directory / "train.a", directory / "train.b"}, {directory / "dev.a", directory / "dev.b"}, "", ""};
-            return train_translation(files, recipe, out, observer);
+            return train_translator(files, recipe, out, observer);
           }};
 }
 
@@ -61,14 +61,13 @@ Case recommendation(const TempDir& directory) {
     for (int64_t i = 0; i < 10; i++) log += fmt::format("{} {}\n", user, random.below(40));
   spill(directory / "log.txt", log);
   spill(directory / "items.csv", table);
-  return {
-      "recommend", [&](const std::string& json, const std::string& out, const TrainingObserver& observer) {
-        RecommendationRecipe recipe = recommendation_preset("films");
-        merge_recipe_json(recipe, kSmall, "");
-        merge_recipe_json(recipe, R"({"schedule": "constant"})", "");
-        merge_recipe_json(recipe, json, "");
-        return train_recommendation({{directory / "log.txt"}, {}, "", directory / "items.csv"}, recipe, out, observer);
-      }};
+  return {"recommend", [&](const std::string& json, const std::string& out, const TrainingObserver& observer) {
+            RecommendationRecipe recipe = recommendation_preset("films");
+            merge_recipe_json(recipe, kSmall, "");
+            merge_recipe_json(recipe, R"({"schedule": "constant"})", "");
+            merge_recipe_json(recipe, json, "");
+            return train_recommender({{directory / "log.txt"}, {}, "", directory / "items.csv"}, recipe, out, observer);
+          }};
 }
 
 Case language(const TempDir& directory) {
@@ -78,7 +77,7 @@ Case language(const TempDir& directory) {
             merge_recipe_json(recipe, kSmall, "");
             merge_recipe_json(recipe, R"({"schedule": "constant"})", "");
             merge_recipe_json(recipe, json, "");
-            return train_language({{directory / "text.txt"}}, recipe, out, observer);
+            return train_language_model({{directory / "text.txt"}}, recipe, out, observer);
           }};
 }
 

@@ -132,7 +132,7 @@ PoisonCase poisoned_translation(const TempDir& directory) {
                                       R"({"encoder_layers": 1, "vocab_size": 60, "joint_vocabulary": false})");
         TranslationFiles own = files;
         own.init = init;
-        return train_translation(own, recipe, out, observer);
+        return train_translator(own, recipe, out, observer);
       }};
 }
 
@@ -149,7 +149,7 @@ PoisonCase poisoned_language(const TempDir& directory) {
             recipe_of(language_preset("lm-small"), json, R"({"schedule": "constant", "sample_tokens": 0})");
         LanguageFiles own = files;
         own.init = init;
-        return train_language(own, recipe, out, observer);
+        return train_language_model(own, recipe, out, observer);
       }};
 }
 
@@ -175,7 +175,7 @@ PoisonCase poisoned_recommendation(const TempDir& directory) {
                 "loss": "sampled_softmax", "negatives": 4, "label_smoothing": 0})");
         RecommendationFiles own = files;
         own.init = init;
-        return train_recommendation(own, recipe, out, observer);
+        return train_recommender(own, recipe, out, observer);
       }};
 }
 

@@ -38,7 +38,7 @@ inline double train_small_language(const std::string& text, const LanguageRecipe
   double bits = -1;
   TrainingObserver observer;
   observer.on_evaluation = [&](const EvaluationReport& r) { bits = r.candidates.front().measures.back().value; };
-  EXPECT_TRUE(train_language({{text}}, recipe, out, observer));
+  EXPECT_TRUE(train_language_model({{text}}, recipe, out, observer));
   return bits;
 }
 

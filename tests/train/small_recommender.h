@@ -53,12 +53,12 @@ inline RecommendationRecipe small_recommender() {
 }
 
 // Returns NDCG@10 of the last evaluation.
-inline double train_recommender(const std::string& log, const RecommendationRecipe& recipe, const std::string& out,
-                                const std::string& features = "") {
+inline double train_small_recommender(const std::string& log, const RecommendationRecipe& recipe,
+                                      const std::string& out, const std::string& features = "") {
   double ndcg = -1;
   TrainingObserver observer;
   observer.on_evaluation = [&](const EvaluationReport& r) { ndcg = r.candidates.front().measures.front().value; };
-  EXPECT_TRUE(train_recommendation({{log}, {}, "", features}, recipe, out, observer));
+  EXPECT_TRUE(train_recommender({{log}, {}, "", features}, recipe, out, observer));
   return ndcg;
 }
 
