@@ -8,7 +8,7 @@
 
 #include "choices.h"
 #include "commands.h"
-#include "qkv/benchmark.h"
+#include "program/bench/benchmark.h"
 #include "qkv/threads.h"
 #include "qkv/version.h"
 #include "training.h"

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "qkv/benchmark.h"
+#include "program/bench/benchmark.h"
 
 // Prints the time of each op and its speed relative to its limit: the peak rate of multiply-adds or the memory
 // bandwidth. `ms` is the total time, of which the times of the ops are parts.

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "qkv/attention.h"
-#include "qkv/benchmark.h"
+#include "qkv/threads.h"
 
 namespace {
 

@@ -42,6 +42,9 @@ BELOW = {
     },
     "documents": {"core", "text"},
     "program": {"core", "text", "ranks", "data", "ops", "io", "convert/hub"},
+    "program/bench": {
+        "core", "ranks", "data", "ops", "model", "io", "decode", "recommend", "train", "program",
+    },
     "serve/http": {"core", "text"},
     "serve/metrics": {"core", "serve/http"},
     "serve/engine": {"core", "text", "io", "decode", "documents", "program", "serve/http", "serve/metrics"},

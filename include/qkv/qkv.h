@@ -18,7 +18,6 @@
 
 #include "qkv/attention.h"       // IWYU pragma: export
 #include "qkv/attention_map.h"   // IWYU pragma: export
-#include "qkv/benchmark.h"       // IWYU pragma: export
 #include "qkv/classifier.h"      // IWYU pragma: export
 #include "qkv/config.h"          // IWYU pragma: export
 #include "qkv/embedder.h"        // IWYU pragma: export

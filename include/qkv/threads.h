@@ -24,4 +24,8 @@ class ThreadPool {
 // brings qkv's own back. Returns what was set before. It changes no result.
 ThreadPool* set_thread_pool(ThreadPool* pool);
 
+// Returns the peak rate of float32 operations per second of all threads together, in multiply-adds on registers with
+// the active instruction set. It is the limit for the speed of a kernel. Takes about `seconds`.
+double measure_fma_peak(double seconds = 0.2);
+
 }  // namespace qkv

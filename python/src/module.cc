@@ -4,7 +4,6 @@
 
 #include "bindings.h"
 #include "options.h"
-#include "qkv/benchmark.h"
 #include "qkv/error.h"
 #include "qkv/threads.h"
 #include "qkv/version.h"

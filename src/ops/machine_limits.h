@@ -1,5 +1,4 @@
-// Memory bandwidth of the machine, one pass at a time, so that passes can alternate with the program that is compared
-// with them.
+// Memory bandwidth of the machine. measure_fma_peak (qkv/threads.h) is its other limit.
 #pragma once
 
 #include <vector>
@@ -9,7 +8,8 @@
 
 namespace qkv {
 
-// Reads an array of 256 MiB with all threads.
+// Reads an array of 256 MiB with all threads, one pass at a time, so that passes can alternate with the program that is
+// compared with them.
 class MemoryReader {
  public:
   MemoryReader();
@@ -21,5 +21,8 @@ class MemoryReader {
   Matrix<float> x_;
   std::vector<float> sums_;
 };
+
+// Returns the peak rate in bytes per second at which all threads together read such an array. Takes about `seconds`.
+double measure_read_bandwidth(double seconds = 0.3);
 
 }  // namespace qkv

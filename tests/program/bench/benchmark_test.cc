@@ -1,5 +1,5 @@
 // Benchmarks of decoding and generation: results and errors.
-#include "qkv/benchmark.h"
+#include "program/bench/benchmark.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// Measurements of the library on this machine.
+// Measurements of the library on this machine, for qkv bench.
 #pragma once
 
 #include <cstdint>
@@ -6,12 +6,13 @@
 #include <string>
 #include <vector>
 
+#include "ops/machine_limits.h"  // IWYU pragma: export
 #include "qkv/config.h"
 #include "qkv/language.h"
 #include "qkv/recommendation.h"
 #include "qkv/train.h"
 
-namespace [[gnu::visibility("default")]] qkv {
+namespace qkv {
 
 // The time of one op on one shape.
 struct OpTime {
@@ -158,13 +159,5 @@ struct GenerationBenchmark {
 // rounds measure generation and memory bandwidth in turn. The result is the round with the median bandwidth_share,
 // where times of steps and reads are medians too. Throws Error as Generator does, and for sizes out of range.
 GenerationBenchmark benchmark_generation(const GenerationBenchmarkOptions& options);
-
-// Returns the peak rate of float32 operations per second of all threads together, in multiply-adds on registers with
-// the active instruction set. It is the limit for the speed of a kernel. Takes about `seconds`.
-double measure_fma_peak(double seconds = 0.2);
-
-// Returns the peak rate in bytes per second at which all threads together read an array of 256 MiB. Takes about
-// `seconds`.
-double measure_read_bandwidth(double seconds = 0.3);
 
 }  // namespace qkv

@@ -1,5 +1,4 @@
-#include "qkv/benchmark.h"
-
+// Measures the translation of lines.
 #include <atomic>
 #include <limits>
 #include <optional>
@@ -7,7 +6,6 @@
 #include "core/arena_pool.h"
 #include "core/clock.h"
 #include "core/fail.h"
-#include "core/op_times.h"
 #include "core/to_size.h"
 #include "decode/batches.h"
 #include "decode/pipeline.h"
@@ -15,6 +13,8 @@
 #include "decode/translation_text.h"
 #include "io/runs/run.h"
 #include "io/weights/quantized_weights.h"
+#include "program/bench/benchmark.h"
+#include "program/bench/op_times.h"
 
 namespace qkv {
 namespace {

@@ -1,5 +1,4 @@
-#include "qkv/benchmark.h"
-
+// Measures training steps on random data.
 #include <algorithm>
 #include <functional>
 #include <numeric>
@@ -7,13 +6,14 @@
 
 #include "core/clock.h"
 #include "core/fail.h"
-#include "core/op_times.h"
 #include "core/profile.h"
 #include "core/random.h"
 #include "core/to_size.h"
 #include "data/log/interactions.h"
 #include "model/replicas.h"
 #include "model/transformer.h"
+#include "program/bench/benchmark.h"
+#include "program/bench/op_times.h"
 #include "qkv/train.h"
 #include "train/optimizer/optimizer_state.h"
 #include "train/tasks/objective.h"

@@ -1,6 +1,4 @@
-// qkv::benchmark_recommending: measures the latency of requests.
-#include "qkv/benchmark.h"
-
+// Measures the latency of requests for recommendations.
 #include <algorithm>
 #include <utility>
 
@@ -10,6 +8,7 @@
 #include "core/to_size.h"
 #include "io/runs/run.h"
 #include "io/weights/quantized_weights.h"
+#include "program/bench/benchmark.h"
 #include "recommend/recommender_state.h"
 
 namespace qkv {

@@ -1,4 +1,6 @@
-// qkv::benchmark_generation: measures the speed of text generation with a language model.
+// Measures the speed of text generation with a language model.
+#include "decode/generation/generation.h"
+
 #include <algorithm>
 #include <functional>
 #include <optional>
@@ -6,14 +8,13 @@
 
 #include "core/clock.h"
 #include "core/fail.h"
-#include "core/op_times.h"
 #include "core/random.h"
 #include "core/to_size.h"
-#include "decode/generation/generation.h"
 #include "io/runs/run.h"
 #include "io/weights/quantized_weights.h"
 #include "ops/machine_limits.h"
-#include "qkv/benchmark.h"
+#include "program/bench/benchmark.h"
+#include "program/bench/op_times.h"
 
 namespace qkv {
 namespace {

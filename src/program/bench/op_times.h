@@ -1,11 +1,11 @@
-// Converts a profile to the public list of ops.
+// Converts a profile to a list of ops.
 #pragma once
 
 #include <algorithm>
 #include <vector>
 
 #include "core/profile.h"
-#include "qkv/benchmark.h"
+#include "program/bench/benchmark.h"
 
 namespace qkv {
 

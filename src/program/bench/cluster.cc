@@ -5,7 +5,7 @@
 #include "core/fail.h"
 #include "core/to_size.h"
 #include "model/transformer.h"
-#include "qkv/benchmark.h"
+#include "program/bench/benchmark.h"
 #include "ranks/collectives.h"
 #include "ranks/step_model.h"
 #include "train/loop/ranks.h"
