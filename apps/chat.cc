@@ -19,7 +19,6 @@
 #include "options.h"
 #include "qkv/error.h"
 #include "qkv/generator.h"
-#include "qkv/run_defaults.h"
 
 namespace {
 

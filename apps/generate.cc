@@ -12,7 +12,6 @@
 #include "parts.h"
 #include "qkv/generator.h"
 #include "qkv/line_jobs.h"
-#include "qkv/run_defaults.h"
 #include "qkv/text.h"
 #include "signals.h"
 

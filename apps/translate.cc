@@ -15,7 +15,6 @@
 #include "parts.h"
 #include "qkv/error.h"
 #include "qkv/line_jobs.h"
-#include "qkv/run_defaults.h"
 #include "qkv/translator.h"
 #include "signals.h"
 #include "terminal.h"

@@ -50,6 +50,10 @@ void visit_fields(GenerateOptions& o, Visitor&& visit) {
         {"Maximum number of texts generated in parallel; does not change the result", "execution", at_least(1)});
 }
 
+// Returns the default options, with the values of the run's decoding.json where it has some, as
+// default_translate_options does.
+GenerateOptions default_generate_options(const std::string& run_directory);
+
 // A token that the model could have chosen.
 struct TokenAlternative {
   std::string text;
@@ -89,9 +93,9 @@ void visit_fields(ScoreOptions& o, Visitor&& visit) {
   visit("stride", o.stride,
         {"Tokens from the beginning of a window to that of the next one, at most context; 0 means half of context",
          "score", between(0, kMaxTokens), kCommon});
-  visit("alternatives", o.alternatives,
-        {"Number of most probable tokens to report at each position; 0 reports none", "output",
-         between(0, kMaxTokens)});
+  visit(
+      "alternatives", o.alternatives,
+      {"Number of most probable tokens to report at each position; 0 reports none", "output", between(0, kMaxTokens)});
 }
 
 // The log-probability of a text. A token without tokens before it has none, NaN: the first one, unless the model puts a
@@ -151,9 +155,8 @@ class Generator {
   // of range, and for characters that are not in the vocabulary.
   template <class Text>
   requires std::convertible_to<Text, std::string_view> TextScore score(const Text& text,
-                                                                       const ScoreOptions& options = {}) const {
-    return score_all({std::string(text)}, options).front();
-  }
+                                                                       const ScoreOptions& options = {})
+  const { return score_all({std::string(text)}, options).front(); }
   std::vector<TextScore> score_all(const std::vector<std::string>& texts, const ScoreOptions& options = {}) const;
   int64_t max_length() const;  // maximum number of tokens that the model reads, the start token included
 
@@ -170,4 +173,4 @@ class Generator {
   std::unique_ptr<const Model> model_;
 };
 
-}  // namespace qkv
+}  // namespace gnu::visibility("default")]]qkv

@@ -38,7 +38,6 @@
 #include "qkv/quantize.h"        // IWYU pragma: export
 #include "qkv/recommendation.h"  // IWYU pragma: export
 #include "qkv/recommender.h"     // IWYU pragma: export
-#include "qkv/run_defaults.h"    // IWYU pragma: export
 #include "qkv/score.h"           // IWYU pragma: export
 #include "qkv/serving.h"         // IWYU pragma: export
 #include "qkv/text.h"            // IWYU pragma: export

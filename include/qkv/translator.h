@@ -78,6 +78,11 @@ void visit_fields(TranslateOptions& o, Visitor&& visit) {
          between(1, kMaxTokens)});
 }
 
+// Returns the default options, with the values of the run's decoding.json where it has some: import takes them over
+// from the generation_config.json of a model (docs/import.md). Options that a caller sets replace them. Throws Error,
+// naming file and field, if the file is damaged.
+TranslateOptions default_translate_options(const std::string& run_directory);
+
 struct Alignment {
   int32_t source = 0, target = 0;  // tokens, from 0
 

@@ -15,7 +15,6 @@
 #include "qkv/layers.h"
 #include "qkv/recommendation.h"
 #include "qkv/recommender.h"
-#include "qkv/run_defaults.h"
 #include "qkv/train.h"
 #include "qkv/translator.h"
 #include "recipe_values.h"

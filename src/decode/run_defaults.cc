@@ -1,6 +1,7 @@
-#include "qkv/run_defaults.h"
-
+// The options of decoding that a run's model was published with: docs/import.md.
 #include "io/runs/decoding_defaults.h"
+#include "qkv/generator.h"
+#include "qkv/translator.h"
 
 namespace qkv {
 

@@ -8,9 +8,10 @@
 
 #include "decode/search/sentence_decoder.h"
 #include "io/runs/run.h"
+#include "qkv/generator.h"
 #include "qkv/import.h"
 #include "qkv/quantize.h"
-#include "qkv/run_defaults.h"
+#include "qkv/translator.h"
 #include "tests/support/errors.h"
 #include "tests/support/temp_dir.h"
 

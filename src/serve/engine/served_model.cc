@@ -8,7 +8,8 @@
 #include "core/json.h"
 #include "core/system/file_descriptor.h"
 #include "documents/languages.h"
-#include "qkv/run_defaults.h"
+#include "qkv/generator.h"
+#include "qkv/translator.h"
 
 namespace qkv {
 namespace {
