@@ -10,7 +10,7 @@
 #include "qkv/embedder.h"
 #include "qkv/error.h"
 #include "qkv/generator.h"
-#include "qkv/inspect.h"
+#include "qkv/runs.h"
 #include "qkv/text.h"
 #include "qkv/translator.h"
 

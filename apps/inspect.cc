@@ -1,6 +1,4 @@
 // qkv inspect: kind, configuration, parameters and memory of a run directory.
-#include "qkv/inspect.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,6 +10,7 @@
 #include <utility>
 
 #include "commands.h"
+#include "qkv/runs.h"
 
 namespace {
 

@@ -1,11 +1,10 @@
 // qkv merge: an adapter and its base as one run.
-#include "qkv/merge.h"
-
 #include <fmt/format.h>
 
 #include <memory>
 
 #include "commands.h"
+#include "qkv/runs.h"
 
 void add_merge_command(CLI::App& app) {
   CLI::App* command = app.add_subcommand("merge", "Merge a LoRA adapter and its base into one run");

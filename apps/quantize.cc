@@ -1,11 +1,10 @@
 // qkv quantize: a copy of a run with weights in 8 or 4 bits.
-#include "qkv/quantize.h"
-
 #include <fmt/format.h>
 
 #include <memory>
 
 #include "commands.h"
+#include "qkv/runs.h"
 
 void add_quantize_command(CLI::App& app) {
   CLI::App* command = app.add_subcommand("quantize", "Write a copy of a run with weights in 8 or 4 bits");

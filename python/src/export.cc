@@ -8,7 +8,7 @@
 
 #include "bindings.h"
 #include "options.h"
-#include "qkv/quantize.h"
+#include "qkv/runs.h"
 
 namespace qkv::python {
 namespace {

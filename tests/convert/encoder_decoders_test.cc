@@ -14,7 +14,7 @@
 #include "io/runs/run.h"
 #include "io/weights/safetensors.h"
 #include "qkv/import.h"
-#include "qkv/quantize.h"
+#include "qkv/runs.h"
 #include "qkv/translator.h"
 #include "tests/support/encoder_decoder_cases.h"
 #include "tests/support/errors.h"

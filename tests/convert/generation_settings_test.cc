@@ -10,7 +10,7 @@
 #include "io/runs/run.h"
 #include "qkv/generator.h"
 #include "qkv/import.h"
-#include "qkv/quantize.h"
+#include "qkv/runs.h"
 #include "qkv/translator.h"
 #include "tests/support/errors.h"
 #include "tests/support/temp_dir.h"

@@ -10,7 +10,7 @@
 
 #include "core/to_size.h"
 #include "io/runs/run.h"
-#include "qkv/inspect.h"
+#include "qkv/runs.h"
 #include "qkv/translator.h"
 #include "tests/support/errors.h"
 #include "tests/support/foreign_models.h"

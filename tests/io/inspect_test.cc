@@ -1,11 +1,10 @@
 // qkv::inspect reports the kind of a run and the memory that its weights and its training take.
-#include "qkv/inspect.h"
-
 #include <gtest/gtest.h>
 
 #include <filesystem>
 
 #include "io/runs/run.h"
+#include "qkv/runs.h"
 #include "tests/support/recommenders.h"
 #include "tests/support/temp_dir.h"
 

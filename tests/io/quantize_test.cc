@@ -1,6 +1,4 @@
 // qkv::quantize_run copies every file of a run but the weights, and leaves nothing behind when it fails.
-#include "qkv/quantize.h"
-
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -8,6 +6,7 @@
 #include "core/system/file_descriptor.h"
 #include "io/runs/run.h"
 #include "io/weights/quantized_weights.h"
+#include "qkv/runs.h"
 #include "tests/support/errors.h"
 #include "tests/support/models.h"
 #include "tests/support/recommenders.h"

@@ -7,8 +7,8 @@
 
 #include "core/to_size.h"
 #include "io/runs/run.h"
-#include "qkv/quantize.h"
 #include "qkv/recommender.h"
+#include "qkv/runs.h"
 #include "recommend/item_scores.h"
 #include "tests/support/errors.h"
 #include "tests/support/recommenders.h"

@@ -8,8 +8,8 @@
 
 #include "core/to_size.h"
 #include "io/runs/run.h"
-#include "qkv/quantize.h"
 #include "qkv/recommender.h"
+#include "qkv/runs.h"
 #include "tests/support/errors.h"
 #include "tests/support/kernels.h"
 #include "tests/support/recommenders.h"

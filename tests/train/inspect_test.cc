@@ -1,10 +1,9 @@
 // qkv::inspect reports the memory that training allocates.
-#include "qkv/inspect.h"
-
 #include <gtest/gtest.h>
 
 #include "core/tree_sum.h"
 #include "io/runs/run.h"
+#include "qkv/runs.h"
 #include "tests/support/recommenders.h"
 #include "tests/support/temp_dir.h"
 #include "train/optimizer/optimizer_state.h"

@@ -16,7 +16,7 @@
 #include "io/weights/quantized_weights.h"
 #include "io/weights/safetensors.h"
 #include "io/weights/weights.h"
-#include "qkv/merge.h"
+#include "qkv/runs.h"
 
 namespace qkv {
 namespace {

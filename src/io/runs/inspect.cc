@@ -1,5 +1,3 @@
-#include "qkv/inspect.h"
-
 #include <algorithm>
 #include <filesystem>
 
@@ -11,6 +9,7 @@
 #include "io/weights/weights.h"
 #include "model/layers/name_pattern.h"
 #include "ops/moment_codes.h"
+#include "qkv/runs.h"
 #include "qkv/training.h"
 
 namespace qkv {

@@ -1,12 +1,11 @@
 // qkv::quantize_run: a copy of a run directory with weights in 8 or 4 bits.
-#include "qkv/quantize.h"
-
 #include <filesystem>
 
 #include "core/fail.h"
 #include "io/runs/decoding_defaults.h"
 #include "io/runs/run.h"
 #include "io/weights/quantized_weights.h"
+#include "qkv/runs.h"
 
 namespace qkv {
 

@@ -13,7 +13,7 @@
 #include "io/atomic_file.h"
 #include "io/runs/run_directory.h"
 #include "qkv/config.h"
-#include "qkv/inspect.h"
+#include "qkv/runs.h"
 
 namespace qkv {
 

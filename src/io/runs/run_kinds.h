@@ -20,9 +20,9 @@
 #include "model/transformer.h"
 #include "qkv/classifier.h"
 #include "qkv/embedder.h"
-#include "qkv/inspect.h"
 #include "qkv/language.h"
 #include "qkv/recommendation.h"
+#include "qkv/runs.h"
 #include "text/text_codec.h"
 
 namespace qkv {

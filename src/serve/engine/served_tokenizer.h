@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "qkv/inspect.h"
+#include "qkv/runs.h"
 
 namespace qkv {
 

@@ -18,7 +18,7 @@
 #include "io/weights/weights.h"
 #include "qkv/bfloat16.h"
 #include "qkv/import.h"
-#include "qkv/quantize.h"
+#include "qkv/runs.h"
 #include "qkv/translator.h"
 #include "tests/decode/random_run.h"
 #include "tests/support/decoder_cases.h"

@@ -12,7 +12,7 @@
 #include "decode/encoder/pairs.h"
 #include "io/runs/run.h"
 #include "qkv/import.h"
-#include "qkv/quantize.h"
+#include "qkv/runs.h"
 #include "qkv/threads.h"
 #include "tests/support/errors.h"
 #include "tests/support/numeric.h"

@@ -14,7 +14,7 @@
 #include "io/runs/run.h"
 #include "io/runs/tokenizer_files.h"
 #include "qkv/import.h"
-#include "qkv/quantize.h"
+#include "qkv/runs.h"
 #include "qkv/threads.h"
 #include "tests/decode/random_run.h"
 #include "tests/support/bert_case.h"

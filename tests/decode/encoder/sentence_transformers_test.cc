@@ -13,7 +13,7 @@
 #include "qkv/classifier.h"
 #include "qkv/embedder.h"
 #include "qkv/import.h"
-#include "qkv/quantize.h"
+#include "qkv/runs.h"
 #include "qkv/text.h"
 #include "tests/support/errors.h"
 #include "tests/support/temp_dir.h"
