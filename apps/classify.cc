@@ -8,8 +8,8 @@
 #include "commands.h"
 #include "options.h"
 #include "parts.h"
+#include "program/lines/jobs.h"
 #include "qkv/classifier.h"
-#include "qkv/line_jobs.h"
 #include "signals.h"
 
 namespace {

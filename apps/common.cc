@@ -12,7 +12,7 @@
 
 #include "commands.h"
 #include "qkv/error.h"
-#include "qkv/output_file.h"
+#include "qkv/jobs.h"
 #include "qkv/threads.h"
 
 void add_threads_option(CLI::App& command) {

@@ -10,8 +10,7 @@
 #include "parts.h"
 #include "qkv/embedder.h"
 #include "qkv/error.h"
-#include "qkv/line_jobs.h"
-#include "qkv/output_file.h"
+#include "qkv/jobs.h"
 #include "signals.h"
 
 namespace {

@@ -10,8 +10,8 @@
 #include "default_options.h"
 #include "options.h"
 #include "parts.h"
+#include "program/lines/jobs.h"
 #include "qkv/generator.h"
-#include "qkv/line_jobs.h"
 #include "qkv/text.h"
 #include "signals.h"
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "qkv/parts.h"
+#include "qkv/jobs.h"
 
 struct PartsOptions {
   std::string in, out, worker = "1/1";

@@ -10,9 +10,9 @@
 #include "commands.h"
 #include "options.h"
 #include "parts.h"
+#include "program/lines/jobs.h"
 #include "program/lines/recommend_lines.h"
 #include "program/lines/result_json.h"
-#include "qkv/line_jobs.h"
 #include "qkv/text.h"
 #include "signals.h"
 

@@ -7,10 +7,10 @@
 #include "commands.h"
 #include "options.h"
 #include "program/lines/classify_lines.h"
+#include "program/lines/jobs.h"
 #include "program/lines/result_json.h"
 #include "qkv/classifier.h"
 #include "qkv/error.h"
-#include "qkv/line_reader.h"
 #include "qkv/text.h"
 #include "signals.h"
 

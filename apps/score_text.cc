@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "commands.h"
+#include "program/lines/jobs.h"
 #include "qkv/error.h"
-#include "qkv/line_reader.h"
 #include "signals.h"
 
 namespace {

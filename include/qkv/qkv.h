@@ -5,7 +5,7 @@
 //   qkv::TranslationLoop, qkv::GenerationLoop   serve many requests side by side, step by step
 //   qkv::Embedder     computes vectors of texts with an encoder, a translator or a language model
 //   qkv::Classifier   classifies texts and orders texts by a query
-//   qkv::PartFolders, qkv::translate_lines, ...   do jobs over many files, like the program
+//   qkv::PartFolders, qkv::translate_lines, ...   run jobs over many files, like the program
 //   qkv::import_model, qkv::export_model   convert models from and to other formats
 //   qkv::merge_run                         merges an adapter (LoRA) into its base
 //   qkv::quantize_run                      converts the weights of a run to 8 bits
@@ -26,13 +26,10 @@
 #include "qkv/field.h"           // IWYU pragma: export
 #include "qkv/generator.h"       // IWYU pragma: export
 #include "qkv/import.h"          // IWYU pragma: export
+#include "qkv/jobs.h"            // IWYU pragma: export
 #include "qkv/language.h"        // IWYU pragma: export
 #include "qkv/layers.h"          // IWYU pragma: export
-#include "qkv/line_jobs.h"       // IWYU pragma: export
-#include "qkv/line_reader.h"     // IWYU pragma: export
 #include "qkv/matrix.h"          // IWYU pragma: export
-#include "qkv/output_file.h"     // IWYU pragma: export
-#include "qkv/parts.h"           // IWYU pragma: export
 #include "qkv/recommendation.h"  // IWYU pragma: export
 #include "qkv/recommender.h"     // IWYU pragma: export
 #include "qkv/runs.h"            // IWYU pragma: export

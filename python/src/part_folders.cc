@@ -12,7 +12,7 @@
 
 #include "bindings.h"
 #include "options.h"
-#include "qkv/parts.h"
+#include "qkv/jobs.h"
 
 namespace nb = nanobind;
 

@@ -11,7 +11,7 @@
 #include "bindings.h"
 #include "qkv/error.h"
 #include "qkv/interactions.h"
-#include "qkv/output_file.h"
+#include "qkv/jobs.h"
 
 namespace nb = nanobind;
 

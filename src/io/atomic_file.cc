@@ -13,7 +13,6 @@
 
 #include "core/fail.h"
 #include "core/system/temp_file_lock.h"
-#include "qkv/output_file.h"
 
 namespace qkv {
 namespace {
@@ -172,12 +171,5 @@ void remove_directory_atomic(const std::string& path) {
   fs::remove_all(path, error);
   if (is_made) fs::remove_all(partial, error);
 }
-
-OutputFile::OutputFile(const std::string& path) : file_(std::make_unique<AtomicFile>(path)) {}
-OutputFile::~OutputFile() = default;
-
-void OutputFile::write(std::string_view bytes) { file_->write(bytes); }
-void OutputFile::overwrite(std::string_view bytes) { file_->overwrite(bytes); }
-void OutputFile::commit() { file_->commit(); }
 
 }  // namespace qkv

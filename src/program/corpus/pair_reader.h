@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "qkv/line_reader.h"
+#include "qkv/jobs.h"
 
 namespace qkv {
 

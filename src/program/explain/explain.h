@@ -11,7 +11,7 @@
 
 #include "qkv/config.h"
 
-namespace [[gnu::visibility("default")]] qkv {
+namespace qkv {
 
 // A small matrix, row by row. In results −∞ is the score of a hidden key.
 struct NumberTable {

@@ -10,7 +10,7 @@
 
 #include "qkv/classifier.h"
 
-namespace [[gnu::visibility("default")]] qkv {
+namespace qkv {
 
 // Returns the input that a line holds: a text, or a pair of texts with a tab between. Throws Error, with the number of
 // the line, for a second tab.

@@ -1,4 +1,6 @@
 // Jobs over many lines: texts in, and texts, vectors or labels out; requests for recommendations in, answers out.
+#include "program/lines/jobs.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,7 +18,6 @@
 #include "program/lines/recommend_lines.h"
 #include "program/lines/result_json.h"
 #include "qkv/error.h"
-#include "qkv/line_jobs.h"
 #include "qkv/text.h"
 #include "text/lines.h"
 

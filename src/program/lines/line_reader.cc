@@ -1,5 +1,3 @@
-#include "qkv/line_reader.h"
-
 #include <fcntl.h>
 #include <poll.h>
 #include <unistd.h>
@@ -11,6 +9,7 @@
 
 #include "core/fail.h"
 #include "core/system/file_descriptor.h"
+#include "program/lines/jobs.h"
 
 namespace qkv {
 namespace {

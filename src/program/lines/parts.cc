@@ -16,8 +16,8 @@
 #include "core/fail.h"
 #include "core/system/file_descriptor.h"
 #include "core/to_size.h"
+#include "program/lines/jobs.h"
 #include "qkv/error.h"
-#include "qkv/parts.h"
 #include "text/visible.h"
 
 namespace qkv {
@@ -213,6 +213,13 @@ int64_t PartFolders::write(const std::string& name, const PartWork& work) const 
 void PartFolders::remove_leftovers() const { remove_leftovers_in(target_); }
 
 std::string PartFolders::shown(const std::string& name) const { return in_one_line(source_ + "/" + name); }
+
+OutputFile::OutputFile(const std::string& path) : file_(std::make_unique<AtomicFile>(path)) {}
+OutputFile::~OutputFile() = default;
+
+void OutputFile::write(std::string_view bytes) { file_->write(bytes); }
+void OutputFile::overwrite(std::string_view bytes) { file_->overwrite(bytes); }
+void OutputFile::commit() { file_->commit(); }
 
 bool write_part(const std::string& folder, const std::string& name, const std::function<void(LineOutput&)>& work) {
   if (is_written(folder + "/" + name)) return false;

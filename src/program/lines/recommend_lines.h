@@ -14,7 +14,7 @@
 #include "qkv/recommender.h"
 #include "qkv/titles.h"
 
-namespace [[gnu::visibility("default")]] qkv {
+namespace qkv {
 
 // A request. The answer is that of Recommender::similar if `similar` is set, else of Recommender::recommend.
 struct RecommendLine {

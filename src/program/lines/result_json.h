@@ -10,7 +10,7 @@
 #include "qkv/generator.h"
 #include "qkv/translator.h"
 
-namespace [[gnu::visibility("default")]] qkv {
+namespace qkv {
 
 // The members of a hypothesis in addition to its text, tokens and scores.
 struct TranslationJsonForm {

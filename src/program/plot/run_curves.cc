@@ -10,7 +10,7 @@
 #include "core/fail.h"
 #include "core/json.h"
 #include "io/runs/run_directory.h"
-#include "qkv/line_reader.h"
+#include "qkv/jobs.h"
 
 namespace qkv {
 namespace {

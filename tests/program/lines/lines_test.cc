@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "qkv/line_jobs.h"
+#include "program/lines/jobs.h"
 #include "qkv/text.h"
 
 namespace qkv {

@@ -1,4 +1,4 @@
-#include "qkv/parts.h"
+#include "program/lines/parts.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "program/lines/parts.h"
+#include "program/lines/jobs.h"
 #include "qkv/error.h"
 #include "tests/support/temp_dir.h"
 
