@@ -1,6 +1,4 @@
 // qkv score: BLEU or chrF of translations against one reference each, and how probable a language model finds texts.
-#include "qkv/score.h"
-
 #include <fmt/format.h>
 
 #include <memory>
@@ -9,6 +7,7 @@
 #include "commands.h"
 #include "options.h"
 #include "qkv/error.h"
+#include "qkv/evaluate.h"
 #include "qkv/text.h"
 #include "score_text.h"
 

@@ -1,14 +1,69 @@
-// Evaluation of recommenders, with popularity and Markov-chain baselines.
+// Measures of quality: BLEU and chrF of translations against one reference each, as sacreBLEU computes them, and the
+// evaluation of recommenders, with popularity and Markov-chain baselines.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "qkv/interactions.h"
-#include "qkv/ranking.h"
 
 namespace [[gnu::visibility("default")]] qkv {
+
+// Corpus BLEU: Papineni et al. (2002), with the 13a tokenization and exponential smoothing of sacreBLEU.
+struct BleuScore {
+  double score = 0;                    // 0 … 100
+  std::array<double, 4> precisions{};  // of 1- to 4-grams, 0 … 100
+  double brevity_penalty = 0;
+  int64_t hypothesis_length = 0, reference_length = 0;  // tokens
+};
+
+// chrF2: Popović (2015), with character 1- to 6-grams without spaces.
+struct ChrfScore {
+  double score = 0;  // 0 … 100
+};
+
+// Score line i of hypotheses against line i of references. All lines must be valid UTF-8. Throw Error if the numbers of
+// lines differ.
+BleuScore bleu(const std::vector<std::string>& hypotheses, const std::vector<std::string>& references,
+               bool lowercase = false);
+ChrfScore chrf(const std::vector<std::string>& hypotheses, const std::vector<std::string>& references,
+               bool lowercase = false);
+
+constexpr std::array<int64_t, 3> kCutoffs = {5, 10, 20};
+using AtCutoffs = std::array<double, kCutoffs.size()>;  // one value for each cutoff k
+
+// Means over the users that have a target. The rank of a target is 1 + the number of other candidates with the same or
+// a higher score; ties, and NaN, count against the model. Among several targets the better one comes first and does not
+// count as a candidate of the others. docs/evaluation-protocols.md has the formulas, which are those of RecTools.
+struct RankingScore {
+  // R is the set of a user's distinct targets. Those of a rank up to k are hits.
+  AtCutoffs hr{};         // hit rate: 1 if there is a hit
+  AtCutoffs ndcg{};       // Σ over hits of 1 / log2(1 + rank), divided by that sum over the ranks 1 … min(|R|, k)
+  AtCutoffs mrr{};        // 1 / rank of the first hit
+  AtCutoffs recall{};     // hits / |R|
+  AtCutoffs precision{};  // hits / k
+  AtCutoffs map{};        // Σ over hits of hits up to this rank / rank, divided by |R|
+  AtCutoffs ndcg_full{};  // as ndcg, divided by the sum over the ranks 1 … k
+
+  // Measures of the k best items of each user by score, without the user's history; equal scores in the order of the
+  // items.
+  AtCutoffs coverage{};    // share of all items that are listed for some user
+  AtCutoffs novelty{};     // mean over users of the mean over listed items of −log2 of the share of users who had the
+                           // item before (MIUF); an item that nobody had counts as one that one user had
+  AtCutoffs popularity{};  // mean over users of the mean number of earlier events of listed items (ARP)
+
+  int64_t users = 0;        // users with a target and a history, in the sample if there is one
+  int64_t no_target = 0;    // users without a target in this split
+  int64_t no_history = 0;   // users whose target is their first event; not in the means
+  int64_t not_sampled = 0;  // users with a target and a history that the sample leaves out
+  int64_t repeated = 0;     // targets of these users that are in their history, which are misses; 0 with repeats
+};
+
+// Returns the names and values of the measures: HR@5, HR@10, …; those for one target come first.
+std::vector<std::pair<std::string, double>> named_measures(const RankingScore& score);
 
 // An evaluation protocol; docs/evaluation-protocols.md describes them.
 struct RankingProtocol {
@@ -71,4 +126,4 @@ RankingTable evaluate_logs(const std::vector<std::string>& logs, const Interacti
 // Returns a table as one line of JSON; docs/evaluation-protocols.md describes it.
 std::string to_json(const RankingTable& table);
 
-}  // namespace qkv
+}  // namespace gnu::visibility("default")]]qkv

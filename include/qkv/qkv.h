@@ -22,6 +22,7 @@
 #include "qkv/config.h"          // IWYU pragma: export
 #include "qkv/embedder.h"        // IWYU pragma: export
 #include "qkv/error.h"           // IWYU pragma: export
+#include "qkv/evaluate.h"        // IWYU pragma: export
 #include "qkv/export.h"          // IWYU pragma: export
 #include "qkv/field.h"           // IWYU pragma: export
 #include "qkv/generator.h"       // IWYU pragma: export
@@ -33,7 +34,6 @@
 #include "qkv/recommendation.h"  // IWYU pragma: export
 #include "qkv/recommender.h"     // IWYU pragma: export
 #include "qkv/runs.h"            // IWYU pragma: export
-#include "qkv/score.h"           // IWYU pragma: export
 #include "qkv/serving.h"         // IWYU pragma: export
 #include "qkv/text.h"            // IWYU pragma: export
 #include "qkv/threads.h"         // IWYU pragma: export

@@ -1,12 +1,11 @@
 // Scores of translations, with the GIL free while they are computed.
-#include "qkv/score.h"
-
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/array.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include "bindings.h"
+#include "qkv/evaluate.h"
 
 namespace nb = nanobind;
 

@@ -6,7 +6,7 @@
 
 #include "eval/ngrams.h"
 #include "eval/tokenizer_13a.h"
-#include "qkv/score.h"
+#include "qkv/evaluate.h"
 #include "text/unicode.h"
 
 namespace qkv {

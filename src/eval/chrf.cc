@@ -2,7 +2,7 @@
 // n-grams, counted without white space over the whole corpus. Orders that are missing on either side are excluded from
 // the means. Popović, "chrF" (2015).
 #include "eval/ngrams.h"
-#include "qkv/score.h"
+#include "qkv/evaluate.h"
 #include "text/unicode.h"
 
 namespace qkv {

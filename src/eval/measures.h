@@ -8,7 +8,7 @@
 
 #include "data/log/interactions.h"
 #include "data/log/split.h"
-#include "qkv/ranking.h"
+#include "qkv/evaluate.h"
 
 namespace qkv {
 

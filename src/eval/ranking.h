@@ -13,7 +13,7 @@
 #include "eval/negatives.h"
 #include "eval/segments.h"
 #include "ops/best_tokens.h"
-#include "qkv/ranking.h"
+#include "qkv/evaluate.h"
 
 namespace qkv {
 

@@ -2,11 +2,10 @@
 //   sacrebleu.BLEU(lowercase=L).corpus_score(hypotheses, [references])
 //   sacrebleu.CHRF(lowercase=L).corpus_score(hypotheses, [references])
 // and, for the golden lines, with `python tests/support/noisy_text.py tests/golden`, which makes them too.
-#include "qkv/score.h"
-
 #include <gtest/gtest.h>
 
 #include "qkv/error.h"
+#include "qkv/evaluate.h"
 #include "qkv/text.h"
 
 namespace qkv {

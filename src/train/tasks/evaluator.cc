@@ -3,7 +3,7 @@
 #include "core/fail.h"
 #include "core/to_size.h"
 #include "decode/search/batched.h"
-#include "qkv/score.h"
+#include "qkv/evaluate.h"
 #include "train/tasks/objective.h"
 
 namespace qkv {
