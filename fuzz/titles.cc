@@ -1,9 +1,8 @@
 // A table of ids and titles, then its own bytes as what somebody asks for: what is found has the title, or is the id.
-#include "qkv/titles.h"
-
 #include <algorithm>
 
 #include "fuzz/reader.h"
+#include "qkv/recommender.h"
 #include "text/unicode.h"
 
 void qkv::fuzz::fuzz_titles(std::string_view bytes) {

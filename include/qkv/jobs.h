@@ -16,7 +16,6 @@
 
 #include "qkv/embedder.h"
 #include "qkv/recommender.h"
-#include "qkv/titles.h"
 #include "qkv/translator.h"
 
 namespace [[gnu::visibility("default")]] qkv {

@@ -37,7 +37,6 @@
 #include "qkv/serving.h"         // IWYU pragma: export
 #include "qkv/text.h"            // IWYU pragma: export
 #include "qkv/threads.h"         // IWYU pragma: export
-#include "qkv/titles.h"          // IWYU pragma: export
 #include "qkv/train.h"           // IWYU pragma: export
 #include "qkv/translator.h"      // IWYU pragma: export
 #include "qkv/version.h"         // IWYU pragma: export

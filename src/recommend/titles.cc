@@ -8,7 +8,7 @@
 
 #include "core/fail.h"
 #include "data/log/table.h"
-#include "qkv/titles.h"
+#include "qkv/recommender.h"
 #include "text/unicode.h"
 
 namespace qkv {

@@ -1,11 +1,11 @@
 // Titles: reading tables, finding items by typed text, and splitting lists of titles that contain commas.
-#include "qkv/titles.h"
+#include "recommend/titles.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
-#include "recommend/titles.h"
+#include "qkv/recommender.h"
 #include "tests/support/errors.h"
 #include "tests/support/temp_dir.h"
 

@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "qkv/recommender.h"
-#include "qkv/titles.h"
 
 namespace qkv {
 

@@ -15,7 +15,6 @@
 #include "qkv/recommender.h"
 #include "qkv/runs.h"
 #include "qkv/serving.h"
-#include "qkv/titles.h"
 #include "qkv/translator.h"
 #include "serve/engine/compute.h"
 #include "serve/engine/model_queue.h"
