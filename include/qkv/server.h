@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "qkv/quantities.h"
+#include "qkv/field.h"
 
 namespace [[gnu::visibility("default")]] qkv {
 
@@ -219,4 +219,4 @@ class Server {
   std::unique_ptr<State> state_;
 };
 
-}  // namespace qkv
+}  // namespace gnu::visibility("default")]]qkv

@@ -1,10 +1,9 @@
 // Sizes and times as text.
-#include "qkv/quantities.h"
-
 #include <gtest/gtest.h>
 
 #include <limits>
 
+#include "qkv/field.h"
 #include "tests/support/errors.h"
 
 namespace qkv {

@@ -1,5 +1,3 @@
-#include "qkv/quantities.h"
-
 #include <fmt/format.h>
 
 #include <charconv>
@@ -8,6 +6,7 @@
 
 #include "core/fail.h"
 #include "core/json.h"
+#include "qkv/field.h"
 #include "serve/http/http_target.h"
 
 namespace qkv {
