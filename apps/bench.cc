@@ -9,8 +9,7 @@
 #include "choices.h"
 #include "commands.h"
 #include "program/bench/benchmark.h"
-#include "qkv/threads.h"
-#include "qkv/version.h"
+#include "qkv/system.h"
 #include "training.h"
 
 void print_profile(const std::vector<qkv::OpTime>& ops, double ms) {

@@ -6,9 +6,8 @@
 
 #include "bench.h"
 #include "commands.h"
+#include "qkv/system.h"
 #include "qkv/text.h"
-#include "qkv/threads.h"
-#include "qkv/version.h"
 
 namespace {
 

@@ -6,8 +6,7 @@
 
 #include "bench.h"
 #include "commands.h"
-#include "qkv/threads.h"
-#include "qkv/version.h"
+#include "qkv/system.h"
 
 namespace {
 

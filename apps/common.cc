@@ -13,7 +13,7 @@
 #include "commands.h"
 #include "qkv/error.h"
 #include "qkv/jobs.h"
-#include "qkv/threads.h"
+#include "qkv/system.h"
 
 void add_threads_option(CLI::App& command) {
   command.add_option_function<int>("--threads", qkv::set_threads, "Threads [default one per processor]")

@@ -21,7 +21,7 @@
 #include "commands.h"
 #include "help.h"
 #include "qkv/error.h"
-#include "qkv/version.h"
+#include "qkv/system.h"
 #include "signals.h"
 #include "usage_error.h"
 

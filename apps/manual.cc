@@ -17,7 +17,7 @@
 #include "commands.h"
 #include "help.h"
 #include "qkv/error.h"
-#include "qkv/version.h"
+#include "qkv/system.h"
 
 namespace {
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "qkv/attention.h"
-#include "qkv/threads.h"
+#include "qkv/system.h"
 
 namespace {
 

@@ -11,7 +11,7 @@
 
 #include "core/system/file_descriptor.h"
 #include "qkv/error.h"
-#include "qkv/threads.h"
+#include "qkv/system.h"
 
 // Functions of AddressSanitizer, whose header only clang brings.
 extern "C" {

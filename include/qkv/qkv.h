@@ -35,8 +35,7 @@
 #include "qkv/recommender.h"     // IWYU pragma: export
 #include "qkv/runs.h"            // IWYU pragma: export
 #include "qkv/serving.h"         // IWYU pragma: export
+#include "qkv/system.h"          // IWYU pragma: export
 #include "qkv/text.h"            // IWYU pragma: export
-#include "qkv/threads.h"         // IWYU pragma: export
 #include "qkv/train.h"           // IWYU pragma: export
 #include "qkv/translator.h"      // IWYU pragma: export
-#include "qkv/version.h"         // IWYU pragma: export

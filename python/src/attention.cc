@@ -8,7 +8,7 @@
 #include "bindings.h"
 #include "parts.h"
 #include "problem.h"
-#include "qkv/threads.h"
+#include "qkv/system.h"
 
 namespace qkv::python {
 namespace {
@@ -184,8 +184,8 @@ void bind_attention(nb::module_& m) {
                     nb::object, std::optional<double>, std::optional<double>, Causal, int64_t, int64_t>(),
            nb::arg("q").none(), nb::arg("k").none(), nb::arg("v").none(), nb::arg("mask").none(),
            nb::arg("alibi").none(), nb::arg("q_offsets").none(), nb::arg("k_offsets").none(), nb::arg("lengths").none(),
-           nb::arg("k_lengths").none(), nb::arg("scale").none(),
-           nb::arg("softcap").none(), nb::arg("causal"), nb::arg("left"), nb::arg("right"));
+           nb::arg("k_lengths").none(), nb::arg("scale").none(), nb::arg("softcap").none(), nb::arg("causal"),
+           nb::arg("left"), nb::arg("right"));
   m.def("attention", call_forward);
   m.def("attention_backward", call_backward);
 }

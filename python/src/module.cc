@@ -5,8 +5,7 @@
 #include "bindings.h"
 #include "options.h"
 #include "qkv/error.h"
-#include "qkv/threads.h"
-#include "qkv/version.h"
+#include "qkv/system.h"
 
 namespace nb = nanobind;
 

@@ -3,7 +3,7 @@
 #include <omp.h>
 
 #include "bindings.h"
-#include "qkv/threads.h"
+#include "qkv/system.h"
 
 namespace qkv::python {
 namespace {

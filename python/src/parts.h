@@ -7,7 +7,7 @@
 #include <type_traits>
 
 #include "qkv/attention.h"
-#include "qkv/threads.h"
+#include "qkv/system.h"
 
 namespace qkv::python {
 

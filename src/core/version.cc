@@ -1,9 +1,8 @@
 // Version and active instruction set in one line.
-#include "qkv/version.h"
-
 #include <fmt/format.h>
 
 #include "core/system/isa.h"
+#include "qkv/system.h"
 
 namespace qkv {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "qkv/threads.h"
+#include "qkv/system.h"
 
 namespace qkv {
 

@@ -15,7 +15,7 @@
 #include "decode/pipeline.h"
 #include "decode/search/sentence_decoder.h"
 #include "decode/translator_state.h"
-#include "qkv/threads.h"
+#include "qkv/system.h"
 
 namespace qkv {
 namespace {

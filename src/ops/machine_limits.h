@@ -1,4 +1,4 @@
-// Memory bandwidth of the machine. measure_fma_peak (qkv/threads.h) is its other limit.
+// Memory bandwidth of the machine. measure_fma_peak (qkv/system.h) is its other limit.
 #pragma once
 
 #include <vector>

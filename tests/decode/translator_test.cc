@@ -9,7 +9,7 @@
 
 #include "core/to_size.h"
 #include "io/runs/run.h"
-#include "qkv/threads.h"
+#include "qkv/system.h"
 #include "tests/decode/random_run.h"
 #include "tests/support/errors.h"
 

@@ -5,8 +5,8 @@
 
 #include <filesystem>
 
+#include "qkv/system.h"
 #include "qkv/training.h"
-#include "qkv/version.h"
 #include "tests/support/errors.h"
 #include "tests/support/models.h"
 #include "tests/support/temp_dir.h"

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "core/fail.h"
-#include "qkv/threads.h"
+#include "qkv/system.h"
 #include "ranks/communicator.h"
 #include "ranks/launcher.h"
 #include "tests/support/temp_dir.h"

@@ -9,7 +9,7 @@
 
 #include "core/function_ref.h"
 #include "core/to_size.h"
-#include "qkv/threads.h"
+#include "qkv/system.h"
 
 namespace qkv {
 

@@ -5,7 +5,7 @@
 
 #include "core/system/threads.h"
 #include "core/to_size.h"
-#include "qkv/threads.h"
+#include "qkv/system.h"
 
 namespace qkv {
 

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "core/to_size.h"
-#include "qkv/threads.h"
+#include "qkv/system.h"
 
 namespace qkv {
 

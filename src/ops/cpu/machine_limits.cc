@@ -17,7 +17,7 @@
 #include "core/system/threads.h"
 #include "core/to_size.h"
 #include "ops/cpu/simd/simd-inl.h"
-#include "qkv/threads.h"
+#include "qkv/system.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace qkv::HWY_NAMESPACE {

@@ -27,7 +27,7 @@
 #include "core/system/isa.h"
 #include "core/system/limits.h"
 #include "program/doctor/system_files.h"
-#include "qkv/threads.h"
+#include "qkv/system.h"
 #include "ranks/launcher.h"
 
 namespace qkv {

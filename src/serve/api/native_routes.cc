@@ -6,7 +6,7 @@
 #include "core/json.h"
 #include "program/lines/recommend_lines.h"
 #include "program/lines/result_json.h"
-#include "qkv/version.h"
+#include "qkv/system.h"
 #include "serve/api/families.h"
 #include "serve/engine/batch_work.h"
 #include "serve/engine/request_limits.h"

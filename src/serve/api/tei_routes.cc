@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/json.h"
-#include "qkv/version.h"
+#include "qkv/system.h"
 #include "serve/api/families.h"
 #include "serve/engine/batch_work.h"
 #include "serve/engine/request_object.h"

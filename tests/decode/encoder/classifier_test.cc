@@ -13,7 +13,7 @@
 #include "io/runs/run.h"
 #include "qkv/import.h"
 #include "qkv/runs.h"
-#include "qkv/threads.h"
+#include "qkv/system.h"
 #include "tests/support/errors.h"
 #include "tests/support/numeric.h"
 #include "tests/support/temp_dir.h"

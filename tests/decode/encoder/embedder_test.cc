@@ -15,7 +15,7 @@
 #include "io/runs/tokenizer_files.h"
 #include "qkv/import.h"
 #include "qkv/runs.h"
-#include "qkv/threads.h"
+#include "qkv/system.h"
 #include "tests/decode/random_run.h"
 #include "tests/support/bert_case.h"
 #include "tests/support/byte_pieces.h"

@@ -1,7 +1,9 @@
-// The threads that the library computes with: the calling thread, and others that help it.
+// The version of the library, the threads that it computes with (the calling thread, and others that help it), and the
+// limit of their speed.
 #pragma once
 
 #include <functional>
+#include <string>
 
 namespace [[gnu::visibility("default")]] qkv {
 
@@ -28,4 +30,8 @@ ThreadPool* set_thread_pool(ThreadPool* pool);
 // the active instruction set. It is the limit for the speed of a kernel. Takes about `seconds`.
 double measure_fma_peak(double seconds = 0.2);
 
-}  // namespace qkv
+// Returns the version and the active instruction set, such as "qkv 0.1.0 (avx512)". Throws Error if QKV_ISA names an
+// instruction set that is unknown or that the machine does not have.
+std::string version();
+
+}  // namespace gnu::visibility("default")]]qkv
