@@ -1,3 +1,4 @@
+// Sizes and times as people write them: "2M", "500 ms".
 #include <fmt/format.h>
 
 #include <charconv>
@@ -7,7 +8,6 @@
 #include "core/fail.h"
 #include "core/json.h"
 #include "qkv/field.h"
-#include "serve/http/http_target.h"
 
 namespace qkv {
 namespace {
@@ -32,7 +32,8 @@ bool split(std::string_view text, Number& number, std::string& unit) {
   if (error != std::errc()) return false;
   std::string_view rest(end, static_cast<size_t>(text.data() + text.size() - end));
   if (rest.size() > 1 && rest[0] == ' ') rest.remove_prefix(1);
-  unit = ascii_lower(rest);
+  unit = rest;
+  for (char& c : unit) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
   return true;
 }
 
