@@ -25,9 +25,9 @@ void look_up(const qkv::TranslationConfig& config) {
 void qkv::fuzz::fuzz_config(std::string_view bytes) {
   const std::string text(bytes);
   attempt([&] {
-    const RunConfig config = parse_run_config(text, "config.json", RunKind::translator);
-    require(config.format >= 0 && config.format <= kRunFormat, "the format is one that can be read");
-    const RunConfig again = parse_run_config(json_from_fields(config), "again", {});
+    const RunConfig config = parse_run_config(text, "config.json");
+    require(config.format >= 1 && config.format <= kRunFormat, "the format is one that can be read");
+    const RunConfig again = parse_run_config(json_from_fields(config), "again");
     require(again.kind == config.kind && again.model == config.model, "a run's configuration survives writing");
   });
   attempt([&] {

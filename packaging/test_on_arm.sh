@@ -13,7 +13,7 @@ work=$(mktemp -d)
 trap 'stop_emulator; rm -rf "$work"' EXIT
 root=$work/root
 
-# Every command at work, and the bytes of resumed runs. Others compare bytes with those of x86 (old_runs, kept_runs), or
+# Every command at work, and the bytes of resumed runs. Others compare bytes with those of x86 (kept_runs), or
 # watch signals, processes and files, in which the emulator and not qkv would be tested.
 commands=(translate generate recommend embed classify evaluate quantize import export resume)
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 #include <string>
 #include <utility>
 
@@ -30,9 +29,6 @@ void check_run(const RecommenderRun& run, const RunDirectory& directory) {
          directory.root());
   for (const Parameter<float>& p : run.model->parameters().all())
     if (p.is_quantized()) fail("{}: has quantized weights; new items require float32", directory.model());
-  if (!std::filesystem::exists(directory.feature_columns()))
-    fail("{} is missing, because an earlier version trained the run; train again for new items",
-         directory.feature_columns());
 }
 
 // Returns a model with rows for more items. Those of the new items are zero.

@@ -214,7 +214,7 @@ std::unique_ptr<Task> LanguageData::make_task(const LanguageRecipe& recipe) cons
 void LanguageData::create_run(const RunDirectory& run, const LanguageRecipe& recipe) const {
   qkv::create_run(run, LanguageRun{recipe.model, recipe.language, codec_, chat_}, [&](const RunDirectory& partial) {
     make_directory(partial.checkpoints());
-    write_training(partial, recipe.training);
+    write_fields(partial.training(), recipe.training);
     write_initial<LanguageRun>(files_.init, recipe, partial);
   });
 }

@@ -210,7 +210,7 @@ void RecommendationData::create_run(const RunDirectory& run, const Recommendatio
   run_.recommendation = recipe.recommendation;
   qkv::create_run(run, run_, [&](const RunDirectory& partial) {
     make_directory(partial.checkpoints());
-    write_training(partial, recipe.training);
+    write_fields(partial.training(), recipe.training);
     if (features_.count() > 0) {
       write_file_atomic(partial.features(), pieces_to_json(features_.names));
       write_file_atomic(partial.feature_columns(), pieces_to_json(features_.columns));

@@ -191,7 +191,7 @@ void TranslationData::create_run(const RunDirectory& run, const TranslationRecip
   const TranslatorRun parts{recipe.model, run_.tokenizers, run_.translation};
   qkv::create_run(run, parts, [&](const RunDirectory& partial) {
     make_directory(partial.checkpoints());
-    write_training(partial, recipe.training);
+    write_fields(partial.training(), recipe.training);
     write_fields(partial.text(), recipe.text);
     write_initial<TranslatorRun>(files_.init, recipe, partial);
   });

@@ -3,9 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <filesystem>
-
-#include "qkv/system.h"
 #include "qkv/training.h"
 #include "tests/support/errors.h"
 #include "tests/support/models.h"
@@ -20,9 +17,7 @@ using testing::spill;
 // The fields without which no model is valid.
 constexpr const char* kSmallest = R"("source_vocab": 9, "target_vocab": 9)";
 
-RunConfig parse(const std::string& fields, std::optional<RunKind> kind = {}) {
-  return parse_run_config("{" + fields + "}", "config.json", kind);
-}
+RunConfig parse(const std::string& fields) { return parse_run_config("{" + fields + "}", "config.json"); }
 // "qkv 0.1.0"
 std::string own_version() { return version().substr(0, version().find(" (")); }
 
@@ -59,23 +54,9 @@ TEST(RunConfigTest, MissingFieldsTakeTheirDefaults) {
   EXPECT_EQ(read_fields<TrainingConfig>(run, run.training()), training);
 }
 
-TEST(RunConfigTest, AMissingFormatIsFormat0AndItsKindFollowsFromTheFiles) {
-  EXPECT_EQ(parse(kSmallest, RunKind::recommender).kind, RunKind::recommender);
-  EXPECT_EQ(parse(kSmallest, RunKind::recommender).format, 0);
-  EXPECT_EQ(parse(std::string(R"("kind": "encoder", )") + kSmallest, RunKind::recommender).kind, RunKind::encoder);
-  EXPECT_EQ(parse_error(kSmallest), "config.json: kind is missing");
-
-  const testing::TempDir directory;
-  const RunDirectory run(directory.path());
-  spill(run.config(), std::string("{") + kSmallest + "}");
-  for (const auto& [file, kind] : {std::pair{run.translation(), RunKind::translator},
-                                   {run.language(), RunKind::language_model},
-                                   {run.recommendation(), RunKind::recommender},
-                                   {run.embedding(), RunKind::encoder}}) {
-    spill(file, "{}");
-    EXPECT_EQ(read_config(run).kind, kind);
-    std::filesystem::remove(file);
-  }
+TEST(RunConfigTest, FormatAndKindAreNeeded) {
+  EXPECT_EQ(parse_error(std::string(R"("kind": "encoder", )") + kSmallest), "config.json: format is missing");
+  EXPECT_EQ(parse_error(std::string(R"("format": 1, )") + kSmallest), "config.json: kind is missing");
 }
 
 TEST(RunConfigTest, NamesTheVersionThatWroteANewerFormat) {
@@ -84,7 +65,7 @@ TEST(RunConfigTest, NamesTheVersionThatWroteANewerFormat) {
             "config.json: format 2 was written by qkv 3.1.0; " + own_version() + " reads formats up to 1");
   EXPECT_EQ(parse_error(R"("format": 9)"), "config.json: format 9 was written by qkv of an unknown version; " +
                                                own_version() + " reads formats up to 1");
-  EXPECT_EQ(parse_error(R"("format": -1)"), "config.json: format must be at least 0 (is -1)");
+  EXPECT_EQ(parse_error(R"("format": -1)"), "config.json: format must be at least 1 (is -1)");
 }
 
 TEST(RunConfigTest, NamesTheVersionThatWroteAnUnknownFieldOrValue) {
@@ -93,8 +74,6 @@ TEST(RunConfigTest, NamesTheVersionThatWroteAnUnknownFieldOrValue) {
   testing::expect_contains(parse_error(header + R"("norm": "none")"), "(run written by qkv 3.1.0)");
   testing::expect_contains(parse_error(R"("format": 1, "version": "3.1.0", "kind": "diffuser")"),
                            "(run written by qkv 3.1.0)");
-  EXPECT_EQ(error_of([] { parse(R"("colour": 3)", RunKind::translator); }),
-            "config.json: unknown name \"colour\" (run written before format 1)");
 }
 
 TEST(RunConfigTest, TheOtherFilesFollowTheSameRules) {
@@ -110,7 +89,7 @@ TEST(RunConfigTest, TheOtherFilesFollowTheSameRules) {
 }
 
 TEST(RunConfigTest, RejectsAModelThatCannotBeBuilt) {
-  testing::expect_contains(parse_error(R"("kind": "encoder", "heads": 0)"), "config.json: model: ");
+  testing::expect_contains(parse_error(R"("format": 1, "kind": "encoder", "heads": 0)"), "config.json: model: ");
   EXPECT_EQ(error_of([] { read_config(RunDirectory("nowhere")); }), "nowhere: is not a run directory");
 }
 

@@ -15,7 +15,8 @@ import threading
 import time
 
 import pytest
-from serving import ALL, LANGUAGE, MODELS, RUNS, ServeProcess, wait_for
+from conftest import qkv
+from serving import ALL, LANGUAGE, MODELS, ServeProcess, wait_for
 
 TEXT = {"text": "A guest", "beam": 1}
 CLOCK = r"""
@@ -107,7 +108,7 @@ def asking(server):
 def test_a_run_that_is_replaced_while_it_is_read_takes_over_whole_or_not_at_all(tmp_path):
     served, other = tmp_path / "served", tmp_path / "other"
     shutil.copytree(MODELS["mt"], served)
-    shutil.copytree(RUNS / "translator-int8", other)
+    qkv("quantize", MODELS["mt"], "--int8", "--out", other)
     with ServeProcess([f"mt={served}"]) as server:
         def takes_over():
             server.process.send_signal(signal.SIGHUP)

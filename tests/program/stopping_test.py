@@ -109,28 +109,6 @@ def test_a_cosine_stops_before_its_end_and_continues(text, tmp_path):
     assert rates["whole"] == rates["parts"] and len(rates["whole"]) == 60
 
 
-def without_metadata(path, name):
-    """Removes a value from the metadata of a safetensors file."""
-    content = path.read_bytes()
-    size = int.from_bytes(content[:8], "little")
-    header = json.loads(content[8:8 + size])
-    del header["__metadata__"][name]
-    text = json.dumps(header, separators=(",", ":")).encode()
-    text += b" " * (-len(text) % 8)
-    path.write_bytes(len(text).to_bytes(8, "little") + text + content[8 + size:])
-
-
-def test_a_run_that_an_older_version_started_keeps_its_choice_of_the_best_step(films, tmp_path):
-    command = ["train", "recommend", "--data", films / "log.csv", "--d-model", 16, "--ffn", 16, "--max-length", 20,
-               "--batch-tokens", 512, "--threads", 1, "--schedule", "constant", "--learning-rate", 0.01, "--eval-every", 4,
-               "--max-epochs", 0, "--patience", 0, "--out", tmp_path / "run"]
-    assert "best dev NDCG@10 0." in qkv(*command, "--max-steps", 8)[2]
-    state = tmp_path / "run/checkpoints/state.safetensors"
-    without_metadata(state, "best_learned")
-    assert "best dev NDCG@10 without transitions 0." in qkv(*command, "--max-steps", 16)[2]
-    assert b"best_learned" not in state.read_bytes()
-
-
 def rates_of(run):
     lines = map(json.loads, (run / "metrics.jsonl").read_text().splitlines())
     return [m["learning_rate"] for m in lines if "loss" in m]
@@ -159,7 +137,7 @@ def test_warmup_and_cooldown_fit_the_limits(corpus, text, tmp_path):
         run = tmp_path / option[0]
         assert "chosen for" not in qkv(*translate, "--max-steps", 2, *option, "--out", run)[2]
         recipe = json.loads((run / "training.json").read_text())
-        assert (recipe["warmup_steps"], recipe.get("cooldown", 0)) == (7 if "--warmup-steps" in option else 2000, 0)
+        assert (recipe["warmup_steps"], recipe["cooldown"]) == (7 if "--warmup-steps" in option else 2000, 0)
 
 
 def test_a_language_model_fits_its_cosine(text, tmp_path):

@@ -11,23 +11,6 @@
 namespace qkv {
 namespace {
 
-// The file that only runs of a kind hold.
-struct KindFile {
-  RunKind kind;
-  std::string (RunDirectory::*path)() const;
-};
-constexpr std::array<KindFile, 5> kKindFiles = {{{RunKind::classifier, &RunDirectory::classification},
-                                                 {RunKind::encoder, &RunDirectory::embedding},
-                                                 {RunKind::translator, &RunDirectory::translation},
-                                                 {RunKind::language_model, &RunDirectory::language},
-                                                 {RunKind::recommender, &RunDirectory::recommendation}}};
-
-std::optional<RunKind> kind_of_files(const RunDirectory& run) {
-  for (const auto& [kind, path] : kKindFiles)
-    if (std::filesystem::exists((run.*path)())) return kind;
-  return {};
-}
-
 std::string_view with_article(RunKind kind) {
   constexpr std::array<std::string_view, 5> kNames = {"a translator", "a language model", "a recommender", "an encoder",
                                                       "a classifier"};
@@ -51,13 +34,12 @@ struct Header {
     reader("version", version);
     if (format <= kRunFormat) reader("kind", kind);
   }
-  std::string writer() const {
-    return format == 0 ? " (run written before format 1)" : fmt::format(" (run written by qkv {})", version);
-  }
+  std::string writer() const { return fmt::format(" (run written by qkv {})", version); }
 };
 
 void check_format(const Header& header, const std::string& where) {
-  if (header.format < 0) fail("{}: format must be at least 0 (is {})", where, header.format);
+  if (header.format == 0) fail("{}: format is missing", where);
+  if (header.format < 0) fail("{}: format must be at least 1 (is {})", where, header.format);
   if (header.format > kRunFormat)
     fail("{}: format {} was written by qkv {}; qkv {} reads formats up to {}", where, header.format,
          header.version.empty() ? "of an unknown version" : header.version, QKV_VERSION, kRunFormat);
@@ -65,12 +47,11 @@ void check_format(const Header& header, const std::string& where) {
 
 }  // namespace
 
-RunConfig parse_run_config(const std::string& text, const std::string& where, std::optional<RunKind> kind) {
+RunConfig parse_run_config(const std::string& text, const std::string& where) {
   const Header header(text, where);
   check_format(header, where);
-  if (header.kind.empty() && !kind) fail("{}: kind is missing", where);
+  if (header.kind.empty()) fail("{}: kind is missing", where);
   RunConfig config;
-  config.kind = kind.value_or(config.kind);
   try {
     fields_from_json(config, text, where, Missing::kept);
   } catch (const Error& error) {
@@ -90,7 +71,7 @@ RunConfig parse_run_config(const std::string& text, const std::string& where, st
 RunConfig read_config(const RunDirectory& run) {
   std::error_code error;
   if (!std::filesystem::is_directory(run.root(), error)) fail("{}: is not a run directory", run.root());
-  return parse_run_config(read_file(run.config(), kMaxConfigBytes), run.config(), kind_of_files(run));
+  return parse_run_config(read_file(run.config(), kMaxConfigBytes), run.config());
 }
 
 void write_config(const RunDirectory& run, RunKind kind, const ModelConfig& model, const ItemInputs& items) {

@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <initializer_list>
-#include <optional>
 #include <string>
 
 #include "core/fail.h"
@@ -17,12 +16,12 @@
 
 namespace qkv {
 
-constexpr int64_t kRunFormat = 1;  // the format that is written; older ones are read as well
+constexpr int64_t kRunFormat = 1;  // the format that is written, and the newest that is read
 
 struct RunConfig {
-  int64_t format = 0;  // 0: written before config.json stated a format
+  int64_t format = 0;  // from 1 on
   RunKind kind = RunKind::translator;
-  std::string version;  // version of qkv that wrote the run; "" in format 0
+  std::string version;  // version of qkv that wrote the run
   ModelConfig model;
   ItemInputs items;  // of a recommender
 };
@@ -36,9 +35,9 @@ void visit_fields(RunConfig& c, Visitor&& visit) {
   visit_fields(c.model, c.items, visit);
 }
 
-// Parses config.json and checks the model. `kind` is the kind of a text that states none. Throws Error, beginning with
-// `where`: a newer format, an unknown or invalid field, a missing kind, a model that check() rejects.
-RunConfig parse_run_config(const std::string& text, const std::string& where, std::optional<RunKind> kind);
+// Parses config.json and checks the model. Throws Error, beginning with `where`: a missing or newer format, an unknown
+// or invalid field, a missing kind, a model that check() rejects.
+RunConfig parse_run_config(const std::string& text, const std::string& where);
 
 RunConfig read_config(const RunDirectory& run);
 void write_config(const RunDirectory& run, RunKind kind, const ModelConfig& model, const ItemInputs& items = {});

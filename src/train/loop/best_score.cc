@@ -4,20 +4,20 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace qkv {
 
 void BestScore::begin() {
-  keeps_learned_ = !task_.metric().learned.empty() && !selects_learned();
   best_ = 0;
-  learned_ = -std::numeric_limits<double>::infinity();
+  learned_.reset();
   write_more_ = {};
 }
 
 void BestScore::add(const std::string& name, const DevScore& dev, EvaluationReport& report) {
   report.candidates.push_back({name, dev.measures});
   const double score = score_of(dev);
-  learned_ = std::max(learned_, dev.learned.value_or(learned_));
+  learned_ = std::max(learned_, dev.learned);
   if (!report.best.empty() && !(score > best_)) return;
   best_ = score;
   report.best = name;
@@ -36,32 +36,25 @@ void BestScore::end() {
     progress_.best = best_;
     progress_.best_step = progress_.step;
   }
-  const bool learns = keeps_learned_ && learned_ > progress_.best_learned.value_or(-1);
-  if (keeps_learned_) progress_.best_learned = std::max(learned_, progress_.best_learned.value_or(learned_));
+  const bool learns = learned_ > progress_.best_learned;
+  progress_.best_learned = std::max(learned_, progress_.best_learned);
   progress_.evaluations_since_best = improved || learns ? 0 : progress_.evaluations_since_best + 1;
 }
 
 std::string BestScore::text() const {
-  Metric metric = config_.selection == Selection::loss ? Metric{"loss", false} : task_.metric();
-  if (selects_learned()) metric.name = metric.learned;
+  const Metric metric = config_.selection == Selection::loss ? Metric{"loss", false} : task_.metric();
   return fmt::format("{} {:.4g}", metric.name, metric.higher_is_better ? progress_.best : -progress_.best);
 }
 
 std::string BestScore::verdict() const {
-  if (config_.selection == Selection::loss || progress_.best_step == 0 || selects_learned()) return "";
+  if (config_.selection == Selection::loss || progress_.best_step == 0) return "";
   return task_.verdict(task_.metric().higher_is_better ? progress_.best : -progress_.best);
-}
-
-// Older versions chose the best weights by DevScore::learned. Whether one of them started the run, which keeps its
-// rule.
-bool BestScore::selects_learned() const {
-  return progress_.best_step > 0 && !progress_.best_learned && !task_.metric().learned.empty();
 }
 
 // The score that candidates are compared by; higher is better, and one that is no number is the worst.
 double BestScore::score_of(const DevScore& dev) const {
   const double metric = task_.metric().higher_is_better ? dev.metric : -dev.metric;
-  const double score = config_.selection == Selection::loss ? -dev.loss : selects_learned() ? *dev.learned : metric;
+  const double score = config_.selection == Selection::loss ? -dev.loss : metric;
   return std::isnan(score) ? -std::numeric_limits<double>::infinity() : score;
 }
 

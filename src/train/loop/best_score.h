@@ -3,7 +3,7 @@
 #pragma once
 
 #include <functional>
-#include <limits>
+#include <optional>
 #include <string>
 
 #include "io/runs/run_directory.h"
@@ -36,15 +36,14 @@ class BestScore {
   std::string verdict() const;
 
  private:
-  bool selects_learned() const;
   double score_of(const DevScore& dev) const;
 
   const TrainingConfig& config_;
   const Task& task_;
   Progress& progress_;
   // The evaluation.
-  bool keeps_learned_ = false;
-  double best_ = 0, learned_ = -std::numeric_limits<double>::infinity();
+  double best_ = 0;
+  std::optional<double> learned_;                        // the best DevScore::learned
   std::function<void(const RunDirectory&)> write_more_;  // of the best candidate
 };
 

@@ -74,7 +74,6 @@ void save_state(const std::string& path, const Progress& p, const std::string& d
       {"rollbacks", fmt::format("{}", p.rollbacks)},
       {"rollbacks_in_row", fmt::format("{}", p.rollbacks_in_row)},
       {"losses", fmt::format("{}", p.losses.size())},
-      {"finished", "0"},  // read by older versions alone
       {"evaluations", fmt::format("{}", p.evaluated_steps.size())},
   };
   if (p.best_learned) metadata["best_learned"] = fmt::format("{}", *p.best_learned);
@@ -114,14 +113,12 @@ Progress load_state(const std::string& path, const std::string& data, ParameterL
   Progress p;
   p.step = p.saved_step = parse_count(file, path, "step");
   optimizer.check_rows(path, p.step);
-  if (metadata.contains("skipped_steps")) {  // absent in older states
-    p.skipped_steps = parse_count(file, path, "skipped_steps");
-    p.skipped_in_row = parse_count(file, path, "skipped_in_row");
-    p.rollbacks = parse_count(file, path, "rollbacks");
-    p.rollbacks_in_row = parse_count(file, path, "rollbacks_in_row");
-    const int64_t losses = parse_count(file, path, "losses", Progress::kLosses);
-    for (int64_t i = 0; i < losses; i++) p.losses.push_back(parse<double>(file, path, fmt::format("loss.{}", i)));
-  }
+  p.skipped_steps = parse_count(file, path, "skipped_steps");
+  p.skipped_in_row = parse_count(file, path, "skipped_in_row");
+  p.rollbacks = parse_count(file, path, "rollbacks");
+  p.rollbacks_in_row = parse_count(file, path, "rollbacks_in_row");
+  const int64_t losses = parse_count(file, path, "losses", Progress::kLosses);
+  for (int64_t i = 0; i < losses; i++) p.losses.push_back(parse<double>(file, path, fmt::format("loss.{}", i)));
   p.data.epoch = parse_count(file, path, "epoch");
   p.data.window = parse_count(file, path, "window");
   p.data.batch = parse_count(file, path, "batch");

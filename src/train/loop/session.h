@@ -7,7 +7,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "core/fail.h"
@@ -106,15 +105,6 @@ inline void check_resumable(const RunDirectory& run, RunKind kind) {
   if (!std::filesystem::exists(run.training()))
     fail("{}: exists but has no training.json; expected a run that training started, or a new directory", run.root());
   expect_kind(run, read_config(run).kind, {kind});
-}
-
-// Writes training.json. A cooldown of 0 is left out, so that older versions read the file.
-inline void write_training(const RunDirectory& run, TrainingConfig config) {
-  FieldWriter writer;
-  visit_fields(config, [&](std::string_view name, const auto& value, const Field& field) {
-    if (name != "cooldown" || config.cooldown != 0) writer(name, value, field);
-  });
-  write_file_atomic(run.training(), writer.text());
 }
 
 // Reads the model and training.json of a run.

@@ -42,7 +42,7 @@ class RecommendationTask : public Task {
   const StepTable* step_table() const override { return step_table_ ? &*step_table_ : nullptr; }
   void after_step(const Transformer<float>& model) override;
   DevScore evaluate(const Transformer<float>& model, Arena& arena) override;
-  Metric metric() const override { return {"NDCG@10", true, transitions_ ? "NDCG@10 without transitions" : ""}; }
+  Metric metric() const override { return {"NDCG@10"}; }
   std::vector<EvaluationReport::Candidate> baselines() override;
   std::string verdict(double best) const override;
   void dry_run(const Transformer<float>& model, const Transformer<float>& candidate, Arena& arena) override;

@@ -23,7 +23,6 @@ class StepTable;
 struct Metric {
   std::string name;
   bool higher_is_better = true;
-  std::string learned = "";  // name of DevScore::learned
 };
 
 struct DevScore {
