@@ -1,5 +1,4 @@
-// The commands and options of the program as text. The help, the completions of shells and the manual pages are all
-// made of this description.
+// The commands and options of the program as text. The help and the completions of shells are made of this description.
 #pragma once
 
 #include <CLI/CLI.hpp>

@@ -34,7 +34,6 @@ void add_plot_command(CLI::App& app);
 void add_doctor_command(CLI::App& app);
 void add_bench_command(CLI::App& app);
 void add_completions_command(CLI::App& app);
-void add_manual_command(CLI::App& app);
 
 // Adds --threads, which takes effect when it is parsed.
 void add_threads_option(CLI::App& command);

@@ -39,9 +39,7 @@ void add_commands(CLI::App& app) {
         add_classify_command, add_rerank_command, add_attend_command, add_explain_command, add_serve_command}},
       {"Models",
        {add_import_command, add_export_command, add_merge_command, add_quantize_command, add_inspect_command}},
-      {"Tools",
-       {add_data_command, add_plot_command, add_doctor_command, add_bench_command, add_completions_command,
-        add_manual_command}}};
+      {"Tools", {add_data_command, add_plot_command, add_doctor_command, add_bench_command, add_completions_command}}};
   for (const auto& [group, commands] : groups)
     for (const AddCommand add : commands) {
       add(app);

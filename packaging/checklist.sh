@@ -7,7 +7,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 version=$(sed -n 's/^project(qkv VERSION \([0-9.]*\).*/\1/p' CMakeLists.txt)
-date=$(sed -n 's/^set(QKV_DATE \([0-9-]*\)).*/\1/p' CMakeLists.txt)
+date=$(sed -n 's/^date-released: //p' CITATION.cff)
 files=build/release-files
 failed=0
 

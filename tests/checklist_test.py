@@ -11,7 +11,7 @@ pytestmark = pytest.mark.release
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT = (ROOT / "CMakeLists.txt").read_text(encoding="utf-8")
 VERSION = re.search(r"project\(qkv VERSION ([\d.]+)", PROJECT)[1]
-DATE = re.search(r"QKV_DATE ([\d-]+)", PROJECT)[1]
+DATE = re.search(r"^date-released: (.*)$", (ROOT / "CITATION.cff").read_text(encoding="utf-8"), re.MULTILINE)[1]
 FILES = ("CHANGELOG.md", "CITATION.cff", "CMakeLists.txt", "CODE_OF_CONDUCT.md", "LICENSE", "README.md", "SECURITY.md",
          "docs/install.md", "docs/reliability.md", "src/serve/api/assets/openapi.json", "tests/policy_test.py")
 COMMIT = ["git", "-c", "user.name=Test", "-c", "user.email=test@example.org", "commit", "-q", "-a", "-m", "Test"]

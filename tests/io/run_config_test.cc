@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "qkv/system.h"
 #include "qkv/training.h"
 #include "tests/support/errors.h"
 #include "tests/support/models.h"
