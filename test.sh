@@ -24,7 +24,7 @@ step() {
 
 packages() {
   ./install.sh ${CI:+clang-19 libclang-rt-19-dev libomp-19-dev lld-19 chromium chromium-driver libopenmpi-dev libmpich-dev} \
-    ${FULL:+hunspell hunspell-en-gb prometheus nginx haproxy python3-clang python3-yaml zsh fish help2man man-db}
+    ${FULL:+hunspell hunspell-en-gb prometheus nginx haproxy python3-yaml zsh fish help2man man-db}
 }
 
 # The virtual environment of all Python tests.

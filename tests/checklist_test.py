@@ -3,6 +3,7 @@
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -85,3 +86,18 @@ def test_changes_missing_runs_and_another_tag_are_named(copy):
     assert [line.partition(":")[0] for line in failures(copy)] == ["everything is committed", "runs of this version are kept"]
     run(copy, *COMMIT)
     assert [line.partition(":")[0] for line in failures(copy)] == ["runs of this version are kept", "the tag is free"]
+
+
+def test_changes_of_the_interfaces_are_printed(tmp_path):
+    pytest.importorskip("griffe", reason="griffelib is not installed")
+    for name in ("include/qkv", "python/qkv", "packaging"):
+        shutil.copytree(ROOT / name, tmp_path / name)
+    run(tmp_path, "git", "init", "-q")
+    run(tmp_path, "git", "add", ".")
+    run(tmp_path, *COMMIT)
+    command = [sys.executable, "packaging/interface_changes.py", "HEAD"]
+    assert run(tmp_path, *command).stdout == ""
+    replace(tmp_path / "include/qkv/version.h", r"version\(\)", "release()")
+    replace(tmp_path / "python/qkv/_score.py", r"lowercase: bool", "lower: bool")
+    printed = run(tmp_path, *command).stdout
+    assert "lowercase" in printed and "-std::string version();" in printed

@@ -32,6 +32,12 @@ def test_a_kept_training_resumes_to_the_same_bytes(folder, name, tmp_path):
     assert KEPT.sums(tmp_path / "kept" / name) == expected["sha256"]
 
 
+@pytest.mark.parametrize("folder, command", cases("reports"))
+def test_a_report_on_a_kept_run_has_the_same_members(folder, command):
+    missing = set(TABLES[folder]["reports"][command]) - set(KEPT.report(QKV, command, folder))
+    assert not missing, f"qkv {command} prints no more: {sorted(missing)}"
+
+
 def files(folder):
     """Path -> bytes of the files of all runs; metrics.jsonl holds times."""
     found = [file for file in folder.rglob("*") if file.is_file() and file.name != "metrics.jsonl"]

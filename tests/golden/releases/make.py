@@ -3,9 +3,10 @@
 usage: make.py PROGRAM        writes VERSION/ next to this file, where VERSION is that of the program
 
 VERSION/ holds the runs, data/ (the text and the log that they were trained on), expected/ (the output of each command)
-and expected.json: "outputs" has the command of each file of expected/, and "resumed" the command that continues the
-training of a run, with the SHA-256 of the weights afterwards. Commands run in VERSION/, with the environment PORTABLE.
-The folder of a release is written once, by its own program. docs/versions.md says what it is for.
+and expected.json: "outputs" has the command of each file of expected/, "resumed" the command that continues the
+training of a run, with the SHA-256 of the weights afterwards, and "reports" the members of the JSON that other commands
+print. Commands run in VERSION/, with the environment PORTABLE. The folder of a release is written once, by its own
+program. docs/versions.md says what it is for.
 """
 
 import hashlib
@@ -55,6 +56,17 @@ OUTPUTS = {  # file of expected/ -> command
     "classifier.json": "classify classifier --file data/lines.en --json",
     "reranker.json": "rerank reranker --query dog --file data/lines.en --json",
 }
+REPORTS = (  # commands whose values may change, but not the names and types of the members
+    "inspect translator --json",
+    "generate language --prompt There --max-tokens 3 --explain 2 --json",
+    "embed encoder --file data/lines.en --json",
+    "score bleu --ref data/dev.de --hyp data/dev.en --json",
+    "data check --train data/train.en data/train.de --json",
+    "plot translator --json",
+    "attend encoder dog --json -",
+    "explain --steps -",
+)
+TYPES = {bool: "boolean", int: "number", float: "number", str: "string", type(None): "null"}
 
 
 def run(program, command, folder):
@@ -98,6 +110,21 @@ def resumed(program, name, folder):
     return {"command": command, "sha256": found}
 
 
+def members(name, value):
+    """A line for each member of a JSON value; those of all elements of an array together."""
+    if isinstance(value, list):
+        return {line for element in value for line in members(f"{name}[]", element)} | {f"{name} array"}
+    if isinstance(value, dict):
+        return {line for key, part in value.items() for line in members(f"{name}.{key}", part)} | {f"{name} object"}
+    return {f"{name} {TYPES[type(value)]}"}
+
+
+def report(program, command, folder):
+    """The members of the JSON that a command prints, one value per line."""
+    lines = run(program, command, folder).splitlines()
+    return sorted({member for line in lines for member in members("", json.loads(line))})
+
+
 def main(program):
     program = str(pathlib.Path(program).resolve())
     version = re.search(r"qkv ([\d.]+)", run(program, "--version", HERE))[1]
@@ -109,7 +136,8 @@ def main(program):
     (folder / "expected").mkdir()
     for file, command in OUTPUTS.items():
         (folder / "expected" / file).write_text(run(program, command, folder), encoding="utf-8")
-    table = {"outputs": OUTPUTS, "resumed": {name: resumed(program, name, folder) for name in TRAINED}}
+    table = {"outputs": OUTPUTS, "resumed": {name: resumed(program, name, folder) for name in TRAINED},
+             "reports": {command: report(program, command, folder) for command in REPORTS}}
     (folder / "expected.json").write_text(json.dumps(table, indent=1) + "\n", encoding="utf-8")
 
 
