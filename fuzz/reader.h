@@ -13,7 +13,7 @@ namespace qkv::fuzz {
 // bytes.size() + 64 MB.
 // clang-format off
 #define QKV_FUZZ_TARGETS(target) \
-  target(adapter) target(argos) target(arrow) target(bert) target(charsmap) target(chat_template) target(config) \
+  target(adapter) target(argos) target(bert) target(charsmap) target(chat_template) target(config) \
   target(ctranslate2) target(explain) target(form) target(gguf) target(gpt2) target(gpt_neox) target(gzip) \
   target(html) target(http_request) target(http_target) target(hub) target(interactions) target(item_features) \
   target(json) target(llama) target(marian) target(metrics) target(multipart) target(npz) target(pairs) \

@@ -275,9 +275,8 @@ void chat_templates(const fs::path& directory) {
 }  // namespace
 
 void write_seeds(const fs::path& directory) {
-  for (const auto write :
-       {safetensors, configurations, tokenizer_seeds, training, weights, texts, chat_templates, http, forms, documents,
-        gzip, zstd, logs, tables, arrow_seeds, import_seeds, gguf_seeds, server_seeds})
+  for (const auto write : {safetensors, configurations, tokenizer_seeds, training, weights, texts, chat_templates, http,
+                           forms, documents, gzip, zstd, logs, tables, import_seeds, gguf_seeds, server_seeds})
     write(directory);
 }
 

@@ -33,9 +33,6 @@ void tokenizer_seeds(const std::filesystem::path& directory);
 // Those of GGUF files.
 void gguf_seeds(const std::filesystem::path& directory);
 
-// Those of the Arrow C data interface.
-void arrow_seeds(const std::filesystem::path& directory);
-
 // Those of what `qkv serve` answers.
 void server_seeds(const std::filesystem::path& directory);
 

@@ -7,7 +7,7 @@ from typing import Any, Callable, TypeVar
 
 from . import _qkv
 from ._option_texts import TEXTS
-from ._tables import arrow_texts, is_arrow
+from ._tables import column_values, is_tabular, is_unicode
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -29,7 +29,7 @@ def checked_texts(name: str, values: Any) -> list[str]:
     """
     if isinstance(values, str):
         raise _qkv.Error(f"{name} must be a list of str (is {values!r})")
-    found = arrow_texts(name, values) if is_arrow(values) else list(values)
+    found = column_values(name, values) if is_tabular(values) else list(values)
     for i, text in enumerate(found):
         check_text(f"{name}[{i}]", text)
     return found
@@ -39,16 +39,14 @@ def check_text(name: str, text: Any) -> None:
     """Raises Error unless the value is a str of valid Unicode."""
     if not isinstance(text, str):
         raise _qkv.Error(f"{name} must be a str (is {text!r})")
-    try:
-        text.encode()
-    except UnicodeEncodeError:  # half of a surrogate pair
-        raise _qkv.Error(f"{name} is not valid Unicode") from None
+    if not is_unicode(text):
+        raise _qkv.Error(f"{name} is not valid Unicode")
 
 
 def check_separator(logs: list[Any], separator: Any) -> None:
     """Raises Error unless the value is a str, and for one that is given with tables instead of files."""
     check_text("separator", separator)
-    if separator and any(map(is_arrow, logs)):
+    if separator and any(map(is_tabular, logs)):
         raise _qkv.Error(f"separator applies to files, not to tables (is {separator!r})")
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Iterable, NamedTuple
 
 from . import _qkv
 from ._arguments import check_text, checked_texts, documents_options
-from ._tables import arrow_texts, is_arrow
+from ._tables import column_values, is_tabular
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -72,8 +72,7 @@ class Classifier:
         >>> round(sum(label.score for label in classifier.classify(["a b c"], top=0)[0]), 4)
         1.0
 
-        texts: texts, and pairs as tuples; or a column of strings of pandas, polars, pyarrow or another library that
-            exports Arrow data.
+        texts: texts, and pairs as tuples; or a column of strings of pandas, polars or pyarrow.
 
         Raises qkv.Error, a ValueError, that names the invalid text or option, and TypeError for an unknown option.
         """
@@ -81,8 +80,8 @@ class Classifier:
         seconds: list[str | None] = []
         if isinstance(texts, str):
             raise _qkv.Error(f"texts must be a list of str and pairs of str (is {texts!r})")
-        if is_arrow(texts):
-            texts = arrow_texts("texts", texts)
+        if is_tabular(texts):
+            texts = column_values("texts", texts)
         for i, text in enumerate(texts):
             first, second = text if isinstance(text, tuple) and len(text) == 2 else (text, None)
             check_text(f"texts[{i}]" if second is None else f"texts[{i}][0]", first)

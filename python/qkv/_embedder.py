@@ -48,7 +48,7 @@ class Embedder:
         >>> vectors.shape, vectors.dtype, np.linalg.norm(vectors, axis=1).round(4)
         ((2, 12), dtype('float32'), array([1., 1.], dtype=float32))
 
-        texts: texts; or a column of strings of pandas, polars, pyarrow or another library that exports Arrow data.
+        texts: texts; or a column of strings of pandas, polars or pyarrow.
 
         Raises qkv.Error, a ValueError, that names the invalid text or option, and TypeError for an unknown option.
         """

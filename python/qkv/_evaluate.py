@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Iterable, TypedDict, overload
 
 from . import _qkv
 from ._arguments import check_separator, check_text, checked_texts
-from ._tables import ArrowTable, Table, is_arrow, listed, log_files, table_like
+from ._tables import Table, Tabular, is_tabular, listed, log_files, table_like
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -46,7 +46,7 @@ def evaluate(source: Iterable[Table], **options: Unpack[_Options]) -> Table: ...
 
 
 def evaluate(
-    source: str | os.PathLike[str] | ArrowTable | Iterable[str | os.PathLike[str]] | Iterable[ArrowTable],
+    source: str | os.PathLike[str] | Tabular | Iterable[str | os.PathLike[str]] | Iterable[Tabular],
     *,
     protocol: str | None = None,
     next: int = 0,
@@ -73,10 +73,10 @@ def evaluate(
     >>> "NDCG@10" in qkv.evaluate("log.csv", next=2)["baselines"]["popularity"]
     True
 
-    source: a run directory, or a log or several. A log may be a table of pandas, polars, pyarrow or another library
-        that exports Arrow data, with columns as in a log; docs/interactions.md describes them. The result is a table of
-        the same kind then: a row for each baseline and, with segments, each group of users, with the columns model,
-        segment (with segments; "" for all users), users, and one for each measure.
+    source: a run directory, or a log or several. A log may be a table of pandas, polars or pyarrow, with columns as in
+        a log; docs/interactions.md describes them. The result is a table of the same kind then: a row for each baseline
+        and, with segments, each group of users, with the columns model, segment (with segments; "" for all users),
+        users, and one for each measure.
     protocol: "full", "temporal", "users" or "sampled-N"; None is that of the run's split, for logs "full".
     next: number of targets, the first events of each user's held-out part; 0 is as many as the run holds out, 1 for logs.
     users: evaluates at most this many users, a sample by a hash of their names; 0 is all, None as many that
@@ -117,7 +117,7 @@ def evaluate(
                 skip_bad_lines,
             )
         )
-    return table_like(sources[0], _columns(result)) if sources and is_arrow(sources[0]) else result
+    return table_like(sources[0], _columns(result)) if sources and is_tabular(sources[0]) else result
 
 
 def _columns(result: dict[str, Any]) -> dict[str, list[Any]]:

@@ -161,7 +161,7 @@ class Generator:
         >>> done
         [(0, '123'), (1, '345')]
 
-        prompts: texts; or a column of strings of pandas, polars, pyarrow or another library that exports Arrow data.
+        prompts: texts; or a column of strings of pandas, polars or pyarrow.
         on_text: called with each new piece of a text, for one text after the other.
         on_done: called with the number of a prompt and its text, when that text and all before it are complete.
 

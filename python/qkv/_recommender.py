@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Iterable, overload
 
 from . import _qkv
 from ._arguments import check_text, checked_texts, checked_times, documents_options
-from ._tables import ArrowTable, Histories, Table, is_arrow, table_like
+from ._tables import Histories, Table, Tabular, is_tabular, table_like
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -148,7 +148,7 @@ class Recommender:
     @documents_options("RecommendOptions")
     def recommend_all(
         self,
-        histories: Iterable[Iterable[str]] | ArrowTable,
+        histories: Iterable[Iterable[str]] | Tabular,
         *,
         times: Iterable[Iterable[int | None]] | None = None,
         columns: Iterable[str] = (),
@@ -165,10 +165,9 @@ class Recommender:
 
         times: for each history the time of each event in the unit of the log, or None; used by models that were trained
             with time_gaps.
-        histories: lists of item names, oldest first; or a table of pandas, polars, pyarrow or another library that
-            exports Arrow data, with a row for each event, as in a log. The result is a table of the same kind then,
-            with the columns of users and items, named as in the table, rank (from 1) and score; users are in the order
-            of the table. Of another library it is a dict of columns.
+        histories: lists of item names, oldest first; or a table of pandas, polars or pyarrow, with a row for each
+            event, as in a log. The result is a table of the same kind then, with the columns of users and items, named
+            as in the table, rank (from 1) and score; users are in the order of the table.
         columns: of the table: user, item and time, or the first two, as for a log; without it, they are found by usual
             names. Events are sorted by time; without a time they are in the order of the table. Times are integers,
             floats or timestamps; timestamps count seconds.
@@ -176,7 +175,7 @@ class Recommender:
         Raises qkv.Error, a ValueError, that names the argument, column, row or option, and TypeError for an unknown
         option.
         """
-        if is_arrow(histories):
+        if is_tabular(histories):
             if times is not None:
                 raise _qkv.Error("times must be a column of the table (are given separately)")
             return self._recommend_table(histories, checked_texts("columns", columns), options)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Callable, Iterable, Mapping, Union
 from . import _qkv
 from ._arguments import check_separator, check_text, checked_texts, documents_options
 from ._reports import EvaluationReport, Reporter, StepReport, TrainingResult
-from ._tables import ArrowTable, is_arrow, listed, log_files, text_files
+from ._tables import Tabular, is_tabular, listed, log_files, text_files
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ._options import LanguageRecipe, RecommendationRecipe, TranslationRecipe
 
 Path = Union[str, "os.PathLike[str]"]
-Texts = Union[Path, ArrowTable]  # a file, or a table or column of a library that exports Arrow data
+Texts = Union[Path, Tabular]  # a file, or a table or column of pandas, polars or pyarrow
 _DOCUMENT_END = "<|endoftext|>"  # the default of the option
 Train = Callable[[dict[str, Any], dict[str, Any], tuple[Callable[..., bool], ...]], bool]
 
@@ -51,7 +51,7 @@ def train_translator(
     (True, 2, ['bleu', 'loss', 'perplexity'])
 
     train: training text: two line-aligned files, or one file of lines "source TAB target". A file may also be a column
-        of strings without line breaks, of pandas, polars, pyarrow or another library that exports Arrow data.
+        of strings without line breaks, of pandas, polars or pyarrow.
     dev: text for evaluation, in the same form.
     out: run directory to write.
     source_tokenizer: SentencePiece model of the source, or of both sides with a joint vocabulary; trained if None.
@@ -112,7 +112,7 @@ def train_recommender(
     (True, True, ['popularity', 'markov'])
 
     data: one or more logs: CSV, MovieLens (::), JSON lines, or lines USER ITEM in time order; or one or more tables of
-        pandas, polars, pyarrow or another library that exports Arrow data.
+        pandas, polars or pyarrow.
     out: run directory to write.
     columns: columns of user, item and time: names, or numbers from "1"; by default usual names or the usual order.
     separator: the text between the columns of files, such as "|"; by default found by the first line.
@@ -174,8 +174,8 @@ def train_language_model(
     >>> seen, "bits/byte" in result.evaluation.measures
     ([1, 2, 3], True)
 
-    text: one or more files of plain text. A file may also be a column of strings, each a document, of pandas, polars,
-        pyarrow or another library that exports Arrow data; document_end then has its default unless it is given.
+    text: one or more files of plain text. A file may also be a column of strings, each a document, of pandas, polars or
+        pyarrow; document_end then has its default unless it is given.
     out: run directory to write.
     dev: text for evaluation; by default the end of the text.
     tokenizer_model: SentencePiece model, for the unit "pieces"; trained if None.
@@ -192,7 +192,7 @@ def train_language_model(
     Raises qkv.Error, a ValueError, that names the file or option, and TypeError for an unknown option.
     """
     text, dev = listed(text), listed(dev)
-    if any(is_arrow(own) for own in [*text, *dev]):
+    if any(is_tabular(own) for own in [*text, *dev]):
         options.setdefault("document_end", _DOCUMENT_END)
     end = options.get("document_end", _DOCUMENT_END)
     with text_files("text", text, end) as text_paths, text_files("dev", dev, end) as dev_paths, \

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, Sequence
 from . import _qkv
 from ._arguments import check_text, checked_texts, documents_options
 from ._attention_map import AttentionMap
-from ._tables import arrow_texts, is_arrow
+from ._tables import column_values, is_tabular
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -124,8 +124,7 @@ class Translator:
         >>> translator.translate(["He sleeps."], prefixes=["Er"])[0].text[:2]
         'Er'
 
-        lines: texts of one line each; or a column of strings of pandas, polars, pyarrow or another library that exports
-            Arrow data.
+        lines: texts of one line each; or a column of strings of pandas, polars or pyarrow.
         prefixes: one for each line, the beginning of its hypotheses.
         on_token: called for each token of greedy search or sampling; a true result ends the hypothesis.
 
@@ -179,7 +178,7 @@ class Translator:
 
         Takes lines and options, and raises errors, as translate does.
         """
-        rest, count = iter(_lines(lines) if is_arrow(lines) else lines), 32
+        rest, count = iter(_lines(lines) if is_tabular(lines) else lines), 32
         while chunk := list(itertools.islice(rest, count)):
             yield from self.translate(chunk, **options)
             count = min(4 * count, 1024)
@@ -277,13 +276,13 @@ def _reported(on_token: Callable[[TokenReport], object] | None) -> Callable[[_qk
 
 def _lines(lines: Iterable[str]) -> list[str]:
     """Returns lines as a list that translate checks."""
-    return arrow_texts("lines", lines) if is_arrow(lines) else list(lines)
+    return column_values("lines", lines) if is_tabular(lines) else list(lines)
 
 
 def _targets(targets: Any) -> list[str] | list[list[str]]:
     """Returns targets as texts or as lists of tokens."""
-    targets = targets if isinstance(targets, str) or is_arrow(targets) else list(targets)
-    if is_arrow(targets) or isinstance(targets, str) or all(isinstance(target, str) for target in targets):
+    targets = targets if isinstance(targets, str) or is_tabular(targets) else list(targets)
+    if is_tabular(targets) or isinstance(targets, str) or all(isinstance(target, str) for target in targets):
         return checked_texts("targets", targets)
     return [checked_texts(f"targets[{i}]", target) for i, target in enumerate(targets)]
 

@@ -17,7 +17,6 @@ void bind_generator(nanobind::module_& m);
 void bind_import(nanobind::module_& m);
 void bind_layers(nanobind::module_& m);
 void bind_layer_functions(nanobind::module_& m);
-void bind_tables(nanobind::module_& m);
 void bind_export(nanobind::module_& m);
 void bind_score(nanobind::module_& m);
 void bind_training(nanobind::module_& m);

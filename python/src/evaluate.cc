@@ -3,9 +3,13 @@
 
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <tuple>
+
 #include "bindings.h"
+#include "qkv/interactions.h"
 
 namespace nb = nanobind;
 
@@ -37,8 +41,17 @@ std::string evaluate(const std::string& run, const std::vector<std::string>& log
                              : evaluate_run(run, values, options));
 }
 
+std::tuple<int, int, int> event_columns(const std::vector<std::string>& names, const std::vector<std::string>& columns,
+                                        const std::string& where) {
+  const EventColumns found = find_event_columns(names, columns, where);
+  return {found.user, found.item, found.time};
+}
+
 }  // namespace
 
-void bind_evaluate(nb::module_& m) { m.def("evaluate", evaluate, nb::call_guard<nb::gil_scoped_release>()); }
+void bind_evaluate(nb::module_& m) {
+  m.def("evaluate", evaluate, nb::call_guard<nb::gil_scoped_release>());
+  m.def("find_event_columns", event_columns);
+}
 
 }  // namespace qkv::python

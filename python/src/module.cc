@@ -52,7 +52,6 @@ NB_MODULE(_qkv, m) {
   qkv::python::bind_import(m);
   qkv::python::bind_layers(m);
   qkv::python::bind_layer_functions(m);
-  qkv::python::bind_tables(m);
   qkv::python::bind_export(m);
   qkv::python::bind_score(m);
   qkv::python::bind_training(m);

@@ -1,15 +1,14 @@
-"""Tables and columns that export Arrow data: of pandas, polars and pyarrow if they are installed, and made by hand."""
+"""Tables and columns of pandas, polars and pyarrow, if they are installed."""
 
 import csv
+import datetime
 import importlib.util
 import os
-import struct
 
 import pytest
 
 import qkv
 from qkv import _tables
-from arrow_objects import Column, integers, strings, table
 
 EVENTS = {"user": ["b", "a", "b", "a", "b"], "item": ["f0003", "f0001", "f0002", "f0004", "f0003"],
           "time": [3, 1, 2, 5, 3]}
@@ -22,7 +21,7 @@ def optional(name):
 pandas, polars, pyarrow = map(optional, ("pandas", "polars", "pyarrow"))
 needs_pyarrow = pytest.mark.skipif(not pyarrow, reason="needs pyarrow")
 MAKERS = [pytest.param(lambda columns: pandas.DataFrame(columns), id="pandas",
-                       marks=pytest.mark.skipif(not (pandas and pyarrow), reason="needs pandas and pyarrow")),
+                       marks=pytest.mark.skipif(not pandas, reason="needs pandas")),
           pytest.param(lambda columns: polars.DataFrame(columns), id="polars",
                        marks=pytest.mark.skipif(not polars, reason="needs polars")),
           pytest.param(lambda columns: pyarrow.table(columns), id="pyarrow", marks=needs_pyarrow)]
@@ -115,148 +114,57 @@ def test_texts_of_all_types(trained):
     assert translator.score(utf8, utf8) == translator.score(texts, texts)
 
 
-def test_strings_of_many_rows_with_nulls_elsewhere():
-    pyarrow = pytest.importorskip("pyarrow")
-    texts = [f"{i}" * (i % 40) for i in range(3000)]
-    for type in (pyarrow.utf8(), pyarrow.large_utf8(), pyarrow.string_view()):
-        column = pyarrow.array([None, *texts, None], type)
-        assert qkv._qkv.arrow_texts(column[1:-1], "texts") == texts
-        with pytest.raises(qkv.Error, match=r"^texts, row 3000 \(from 0\): the value is null$"):
-            qkv._qkv.arrow_texts(column[1:], "texts")
+@pytest.mark.parametrize("make", MAKERS)
+def test_a_column_of_many_rows_is_read_in_parts(make):
+    texts = [str(i) for i in range(2 * _tables._ROWS + 3)]
+    column = make({"text": texts})["text"]
+    assert _tables.is_tabular(column) and _tables.column_values("texts", column) == texts
+    assert _tables.column_values("texts", make({"text": []})["text"]) == []
 
 
-def read(column):
-    return qkv._qkv.arrow_texts(column, "texts")
+@pytest.mark.parametrize("make", MAKERS)
+def test_invalid_texts_are_errors_that_name_the_row(make, trained):
+    translator = qkv.Translator(trained)
+    with pytest.raises(qkv.Error, match=r"^lines\[1\] must be a str \(is (None|nan)\)$"):
+        translator.translate(make({"text": ["a", None]})["text"])
+    with pytest.raises(qkv.Error, match=r"^lines\[0\] must be a str \(is 3\)$"):
+        translator.translate(make({"text": [3]})["text"])
+    with pytest.raises(qkv.Error, match="^lines is a table, expected a column$"):
+        translator.translate(make({"text": ["a"]}))
 
 
-def test_a_column_made_by_hand_is_read_and_released():
-    column = strings(TEXTS)
-    assert read(column) == TEXTS and len(column.released) == 2
-    assert read(strings(TEXTS, null_count=-1)) == TEXTS
-    values = strings(["x", "y"])
-    assert read(Column("C", [None, bytes([1, 0, 1])], 2, offset=1, dictionary=values)) == ["x", "y"]
-    assert read(Column("u", [None, None, None], 0)) == []
-
-
-def views(*parts, sizes=(20,), buffers=(b"a" * 20,)):
-    """A column of views, each of a length, a prefix, a buffer and an offset."""
-    return Column("vu", [None, struct.pack(f"{4 * len(parts)}i", *sum(parts, ())), *buffers,
-                         struct.pack(f"{len(sizes)}q", *sizes)], len(parts))
-
-
-INVALID = [
-    (lambda: strings(["ab"], offset=-1), "of length 1 and offset -1"),
-    (lambda: Column("u", [None, struct.pack("2i", 0, 2), b"ab"], -1), "of length -1"),
-    (lambda: Column("u", [None, struct.pack("3i", 0, 5, 2), b"ab"], 2), "row 0 (from 0): the offsets 0 and 5"),
-    (lambda: Column("u", [None, struct.pack("3i", 0, 2, 1), b"ab"], 2), "row 0 (from 0): the offsets 0 and 2"),
-    (lambda: Column("u", [None, struct.pack("2i", -3, 2), b"ab"], 1), "the offsets -3 and 2"),
-    (lambda: Column("U", [None, struct.pack("2q", 0, 2), None], 1), "the offsets 0 and 2"),
-    (lambda: Column("u", [None, None, b"ab"], 1), "lacks a buffer"),
-    (lambda: Column("u", [None, b"1234"], 1), "with 2 buffers is invalid"),
-    (lambda: Column("vu", [None, b"1" * 16], 1), "with 2 buffers is invalid"),
-    (lambda: Column("u", [None, struct.pack("2i", 0, 2), b"\xff\xfe"], 1), "row 0 (from 0): the string is not valid"),
-    (lambda: strings(["a"], null_count=1), "lacks a buffer"),
-    (lambda: views((13, 0, 0, 8)), "row 0 (from 0): the view of 13 bytes at 8 of buffer 0"),
-    (lambda: views((13, 0, 0, 7), (13, 0, 1, 0)), "row 1 (from 0): the view of 13 bytes at 0 of buffer 1"),
-    (lambda: views((13, 0, -1, 0)), "of buffer -1"),
-    (lambda: views((13, 0, 0, -1)), "at -1 of buffer 0"),
-    (lambda: views((-1, 0, 0, 0)), "the view of -1 bytes"),
-    (lambda: views((2**31 - 1, 0, 0, 2**31 - 1)), "the view of 2147483647 bytes"),
-    (lambda: Column("c", [None, b"\x02"], 1, dictionary=strings(["x", "y"])), "of 2 values has no index 2"),
-    (lambda: Column("c", [None, b"\xff"], 1, dictionary=strings(["x", "y"])), "of 2 values has no index -1"),
-    (lambda: Column("L", [None, b"\xff" * 8], 1, dictionary=strings(["x"])), "does not fit into 64 bits"),
-    (lambda: Column("u", [None, b"\x00" * 8, b""], 1, dictionary=strings(["x"])), "must have integers as indices"),
-    (lambda: Column("z", [None, b"\x00" * 8, b""], 1), 'has the Arrow type "z"; expected strings'),
-    (lambda: Column("z\n" + "ü" * 99, [], 1), 'has the Arrow type "z ' + "ü" * 39 + '…"; expected strings'),
-    (lambda: Column("+r", [], 1), 'has the Arrow type "+r"'),
-    (lambda: strings(["ab"], offset=2**63 - 1), "of length 1 and offset 9223372036854775807"),
-    (lambda: integers([1]), 'expected a string (is of the Arrow type "l")'),
-    (lambda: Column("n", [], 1), "the value is null"),
-    (lambda: table(1, strings(["a"])), "texts is a table, expected a column of strings"),
-    (lambda: 3, "is of type int, expected a table or column"),
+WRONG = [
+    ({"user": ["u"], "thing": ["i"], "other": ["i"]}, "log: cannot determine which of the 3 columns"),
+    ({"user": ["u", "u"], "item": ["i", None]}, r'log: column "item", row 1 \(from 0\): expected a string \(is (None|nan)\)'),
+    ({"user": [0.5], "item": ["i"]}, r'log: column "user", row 0 \(from 0\): expected a string or an integer \(is 0.5\)'),
+    ({"user": [True], "item": ["i"]}, r'log: column "user", row 0 \(from 0\): expected a string or an integer \(is True\)'),
+    ({"user": ["u"], "item": ["i"], "time": ["1"]},
+     r'log: column "time", row 0 \(from 0\): expected a finite number, a date or a timestamp \(is \'1\'\)'),
+    ({"user": ["u"], "item": ["i"], "time": [float("nan")]}, 'log: column "time", row 0 .* expected a finite number'),
+    ({"user": ["u"] * 2, "item": ["i"] * 2, "time": [datetime.datetime(2024, 1, 1), None]},
+     'log: column "time", row 1 .* expected a finite number'),
+    ({"user": ["u"] * 2, "item": ["i"] * 2, "time": [2.5, 1e15]}, r"log, row 1 \(from 0\): the time .* 64 bits"),
 ]
 
 
-@pytest.mark.parametrize("make, message", INVALID)
-def test_invalid_columns_are_errors_of_one_line(make, message):
-    column = make()
-    with pytest.raises(qkv.Error) as error:
-        read(column)
-    assert message in str(error.value) and "\n" not in str(error.value) and str(error.value).startswith("texts")
-    if isinstance(column, Column):
-        assert len(column.released) == 2
+@pytest.mark.parametrize("make", MAKERS)
+@pytest.mark.parametrize("columns, message", WRONG)
+def test_invalid_tables_are_errors_that_name_column_and_row(make, columns, message):
+    with pytest.raises(qkv.Error, match=f"^{message}"):
+        _tables.Histories("log", make(columns), [])
 
 
-class Exports:
-    def __init__(self, result):
-        self.result = result
-
-    def __arrow_c_stream__(self, requested_schema=None):
-        if isinstance(self.result, BaseException):
-            raise self.result
-        return self.result
+def test_strings_with_half_a_surrogate_pair_are_errors(tmp_path):
+    frame = pytest.importorskip("pandas").DataFrame({"user": ["u"], "item": ["\ud800"]}, dtype=object)
+    with pytest.raises(qkv.Error, match=r'^log: column "item", row 0 \(from 0\): the string is not valid Unicode$'):
+        _tables.Histories("log", frame, [])
+    with pytest.raises(qkv.Error, match=r"^texts, row 0 \(from 0\): the string is not valid Unicode$"):
+        _tables._write_texts("texts", frame["item"], tmp_path / "texts", "\n")
 
 
-def test_invalid_exports_are_errors():
-    with pytest.raises(qkv.Error, match="^texts exports int, expected a capsule \"arrow_array_stream\"$"):
-        read(Exports(3))
-    with pytest.raises(qkv.Error, match="^texts cannot be exported by Arrow: first$"):
-        read(Exports(ValueError("first\nsecond")))
-    with pytest.raises(KeyboardInterrupt):
-        read(Exports(KeyboardInterrupt()))
-    column = strings(["a"])
-    read(column)
-    with pytest.raises(qkv.Error, match="was read before"):
-        read(column)
-
-
-def test_a_table_made_by_hand_gives_a_dict(recommender):
-    events = table(5, *[strings(EVENTS[x], name=x) for x in ("user", "item")], integers(EVENTS["time"], name="time"))
-    found = recommender.recommend_all(events, top=1)
-    assert found["user"] == ["b", "a"] and list(found) == ["user", "item", "rank", "score"]
-
-
-@pytest.mark.parametrize("columns, message", [
-    ([strings(["u"], name="user"), strings(["i"], name="thing"), strings(["i"], name="other")],
-     "histories: cannot determine which of the 3 columns"),
-    ([strings(["u"], name="user"), Column("u", [b"\x00", struct.pack("2i", 0, 0), b""], 1, null_count=1, name="item")],
-     'histories: column "item", row 0 (from 0): the value is null'),
-    ([strings(["u"], name="user"), strings(["i"], name="item"), strings(["1"], name="time")],
-     'histories: column "time", row 0 (from 0): expected an integer, a float or a timestamp'),
-    ([strings(["u"], name="user"), strings(["i"], name="item"),
-      Column("g", [None, struct.pack("d", float("nan"))], 1, name="time")],
-     'histories: column "time", row 0 (from 0): the time must be finite'),
-    ([strings(["u"], name="user"), strings([], name="item")], 'histories: column "item": an Arrow array of length 0'),
-    ([strings(["u"], name="user"), Column("u", [None, struct.pack("3i", 0, 100, 2), b"ab"], 2, name="item")],
-     'histories: column "item", row 0 (from 0): the offsets 0 and 100 are not within a text of 2 bytes'),
-    ([Column("z", [], 1, name="user\n"), strings(["i"], name="item")], 'histories: column "user " has the Arrow type "z"'),
-    ([strings(["u"], name="user"), Column("g", [None, b"0" * 8], 1, name="item")],
-     'histories: column "item", row 0 (from 0): expected a string'),
-    ([strings(["u"], name="user"), integers([1], name="item")], "column 'item' has integers, but the model's item 'f0"),
-])
-def test_invalid_tables_are_errors_that_name_column_and_row(recommender, columns, message):
-    with pytest.raises(qkv.Error) as error:
-        recommender.recommend_all(table(1, *columns))
-    assert str(error.value).startswith(message) and "\n" not in str(error.value)
-
-
-def test_lengths_of_a_table_are_checked():
-    for length, offset in ((2**63 - 1, 0), (1, 2**63 - 1), (-1, 0), (2**60, 0)):
-        events = table(length, strings(["u"], name="user"), strings(["i"], name="item"))
-        events.array.offset = offset
-        with pytest.raises(qkv.Error, match=f"^log: an Arrow array of length {length} and offset {offset} is invalid$"):
-            qkv._qkv.read_events(events, "log", [])
-
-
-def test_bytes_that_are_not_utf8_become_replacement_characters():
-    column = strings(["a"], name="user")
-    column.schema.format = b"\xff"
-    with pytest.raises(qkv.Error, match='^log: column "user" has the Arrow type "\ufffd"'):
-        qkv._qkv.read_events(table(1, column, strings(["i"], name="item")), "log", [])
-
-
-def test_arguments_that_do_not_fit_a_table_are_errors(recommender, films):
-    events = table(1, strings(["u"], name="user"), strings(["f0001"], name="item"))
+@pytest.mark.parametrize("make", MAKERS)
+def test_arguments_that_do_not_fit_a_table_are_errors(make, recommender, films):
+    events = make({"user": ["u"], "item": ["f0001"]})
     for arguments, message in (({"times": [[1]]}, "times must be a column of the table"),
                                ({"explain": True}, "explain requires that histories are lists"),
                                ({"columns": ["user", "film"]}, 'histories: no column "film"')):
@@ -264,54 +172,56 @@ def test_arguments_that_do_not_fit_a_table_are_errors(recommender, films):
             recommender.recommend_all(events, **arguments)
     with pytest.raises(qkv.Error, match="columns requires that histories is a table"):
         recommender.recommend_all([["f0001"]], columns=["user", "item"])
+    with pytest.raises(qkv.Error, match="^histories is a column, expected a table$"):
+        recommender.recommend_all(events["item"])
+    with pytest.raises(qkv.Error, match="column 'item' has integers, but the model's item 'f0"):
+        recommender.recommend_all(make({"user": ["u"], "item": [1]}))
     with pytest.raises(qkv.Error, match="source must be paths or tables"):
         qkv.evaluate([films / "log.csv", events])
     with pytest.raises(qkv.Error, match="^source: "):
-        qkv.evaluate(table(1, strings(["u"], name="user"), strings(["f0001"], name="item")))
+        qkv.evaluate(events)
 
 
-def test_logs_and_texts_are_written_as_the_library_reads_them(tmp_path):
-    events = table(3, strings(['a "b", c', "x\ny", "für"], name="User ID"), integers([-7, 0, 2**63 - 1], name="item"),
-                   Column("tsm:UTC", [None, struct.pack("3q", -1250, 2000, 2001)], 3, name="time"))
-    qkv._qkv.write_events(events, "log", [], str(tmp_path / "log"))
-    assert (tmp_path / "log").read_text() == (
-        'user,item,time\n"a ""b"", c",-7,-1.250000\n"x\ny",0,2\n"für",9223372036854775807,2.001000\n')
-    qkv._qkv.write_texts(strings(TEXTS), "texts", str(tmp_path / "texts"), "\n")
-    assert (tmp_path / "texts").read_text() == "\n".join(TEXTS) + "\n"
-    qkv._qkv.write_texts(strings(["a\nb", "\nc"]), "texts", str(tmp_path / "texts"), "<end>")
-    assert (tmp_path / "texts").read_text() == "a\nb<end>\n\nc<end>\n"
-    for text, separator, message in (("b\nc", "\n", "row 1 (from 0): the string contains a line break"),
-                                     ("b<end>", "<end>", "row 1 (from 0): the string contains <end>"),
+@pytest.mark.parametrize("make", MAKERS)
+def test_logs_and_texts_are_written_as_the_library_reads_them(make, tmp_path):
+    zone = datetime.timezone.utc
+    times = [datetime.datetime(1969, 12, 31, 23, 59, 58, 750000, zone), datetime.datetime(1970, 1, 1, 0, 0, 2, 0, zone),
+             datetime.datetime(1970, 1, 1, 0, 0, 2, 1000, zone)]
+    events = {"User ID": ['a "b", c', "x\ny", "für"], "item": [-7, 0, 2**63 - 1]}
+    for column, written in ((times, ("-1.250000", "2", "2.001000")), ([-1.25, 2.0, 2.001], ("-1.250000", "2", "2.001000")),
+                            ([3, -1, 2**62], ("3", "-1", str(2**62))),
+                            ([datetime.date(1970, 1, 2)] * 3, ("86400",) * 3)):
+        with _tables.log_files("log", make({**events, "time": column}), []) as (paths, _):
+            with open(paths[0], newline="", encoding="utf-8") as file:
+                assert file.read() == ('user,item,time\n"a ""b"", c",-7,{}\n"x\ny",0,{}\n'
+                                       '"für",9223372036854775807,{}\n').format(*written)
+    texts = make({"text": TEXTS})["text"]
+    with _tables.text_files("texts", texts) as paths, open(paths[0], encoding="utf-8") as file:
+        assert file.read() == "\n".join(TEXTS) + "\n"
+    documents = make({"text": ["a\nb", "\nc"]})["text"]
+    with _tables.text_files("texts", documents, "<end>") as paths, open(paths[0], encoding="utf-8") as file:
+        assert file.read() == "a\nb<end>\n\nc<end>\n"
+    for text, separator, message in (("b\nc", "\n", r"row 1 \(from 0\): the string contains a line break"),
+                                     ("b<end>", "<end>", r"row 1 \(from 0\): the string contains <end>"),
+                                     (None, "\n", r"row 1 \(from 0\): expected a string \(is (None|nan)\)"),
                                      ("b", "", "strings need a separator")):
-        with pytest.raises(qkv.Error) as error:
-            qkv._qkv.write_texts(strings(["a", text]), "texts", str(tmp_path / "texts"), separator)
-        assert message in str(error.value)
-    with pytest.raises(qkv.Error, match="cannot be written"):
-        qkv._qkv.write_texts(strings(["a"]), "texts", str(tmp_path / "none/texts"), "\n")
+        with pytest.raises(qkv.Error, match=message):
+            with _tables.text_files("texts", make({"text": ["a", text]})["text"], separator):
+                pass
 
 
-def test_temporary_files_are_deleted_and_named_as_the_argument(tmp_path):
-    given = [strings(["a", "b"]), tmp_path / "file"]
+@pytest.mark.parametrize("make", MAKERS)
+def test_temporary_files_are_deleted_and_named_as_the_argument(make, tmp_path):
+    given = [make({"text": ["a", "b"]})["text"], tmp_path / "file"]
     with pytest.raises(qkv.Error, match=r"^lines\[0\]: line 3 is bad$"), _tables.text_files("lines", given) as paths:
         with open(paths[0], encoding="utf-8") as file:
             assert file.read() == "a\nb\n" and paths[1] == str(tmp_path / "file")
         raise qkv.Error(f"{paths[0]}: line 3 is bad")
     assert not os.path.exists(paths[0])
-    tables = [table(1, strings(["u"], name="who"), strings([item], name="what")) for item in "xy"]
+    tables = [make({"who": ["u"], "what": [item]}) for item in "xy"]
     with _tables.log_files("data", tables, ["who", "what"]) as (paths, columns):
         assert [os.path.basename(path) for path in paths] == ["data[0]", "data[1]"] and columns == []
         assert [open(path, encoding="utf-8").read() for path in paths] == [f'user,item\n"u","{i}"\n' for i in "xy"]
     assert not any(map(os.path.exists, paths))
     with _tables.log_files("data", "log.csv", ["who", "what"]) as found:
         assert found == (["log.csv"], ["who", "what"])
-
-
-def test_a_column_whose_library_lacks_its_exporter_is_iterated(trained):
-    class Series(list):  # of pandas without pyarrow
-        def __arrow_c_stream__(self, requested_schema=None):
-            raise ImportError("needs pyarrow")
-
-    translator = qkv.Translator(trained)
-    assert translator.translate(Series(["the dog"])) == translator.translate(["the dog"])
-    with pytest.raises(ImportError, match="^needs pyarrow$"):
-        qkv.evaluate(Series())

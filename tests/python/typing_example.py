@@ -58,7 +58,7 @@ def translate(run: Path) -> list[str]:
 
 
 class Interactions:
-    """A table of a library that exports Arrow data."""
+    """A table with the method that those of pandas, polars and pyarrow have."""
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         return requested_schema
