@@ -97,7 +97,7 @@ def test_changes_of_the_interfaces_are_printed(tmp_path):
     run(tmp_path, *COMMIT)
     command = [sys.executable, "packaging/interface_changes.py", "HEAD"]
     assert run(tmp_path, *command).stdout == ""
-    replace(tmp_path / "include/qkv/version.h", r"version\(\)", "release()")
+    replace(tmp_path / "include/qkv/system.h", r"version\(\)", "release()")
     replace(tmp_path / "python/qkv/_score.py", r"lowercase: bool", "lower: bool")
     printed = run(tmp_path, *command).stdout
     assert "lowercase" in printed and "-std::string version();" in printed

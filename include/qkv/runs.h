@@ -27,8 +27,8 @@ struct ParameterInfo {
 
 struct RunInfo {
   RunKind kind = RunKind::translator;
-  int64_t format = 0;   // of the run directory; 0: written before config.json stated one
-  std::string version;  // version of qkv that wrote the run; "" in format 0
+  int64_t format = 0;   // of the run directory
+  std::string version;  // version of qkv that wrote the run
   ModelConfig model;
   ItemInputs items;  // of a recommender
   std::vector<ParameterInfo> parameters;
