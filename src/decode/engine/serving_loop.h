@@ -1,4 +1,4 @@
-// What TranslationLoop and GenerationLoop share: texts by number, the requests of other threads, and errors.
+// The common part of TranslationLoop and GenerationLoop: texts by number, the requests of other threads, and errors.
 #pragma once
 
 #include <cstdint>
