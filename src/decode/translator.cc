@@ -13,6 +13,7 @@
 #include "decode/attend.h"
 #include "decode/batches.h"
 #include "decode/pipeline.h"
+#include "decode/search/search.h"
 #include "decode/search/sentence_decoder.h"
 #include "decode/translator_state.h"
 #include "qkv/system.h"

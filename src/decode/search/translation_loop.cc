@@ -10,6 +10,7 @@
 #include "core/fail.h"
 #include "core/to_size.h"
 #include "decode/engine/serving_loop.h"
+#include "decode/search/search.h"
 #include "decode/search/sentence_decoder.h"
 #include "decode/translator_state.h"
 #include "qkv/serving.h"
