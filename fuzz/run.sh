@@ -22,6 +22,7 @@ build() {
   cmake --preset asan && cmake --build --preset asan --target fuzz
 }
 build > build/fuzz/logs/build.log 2>&1 || { cat build/fuzz/logs/build.log; exit 1; }
+rm -rf build/fuzz/seeds  # which may have those of targets that are gone
 build/asan/fuzz/fuzz_seeds build/fuzz/seeds
 [ ${#targets[@]} -gt 0 ] || mapfile -t targets < <(ls build/fuzz/seeds)
 
