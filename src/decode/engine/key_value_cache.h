@@ -74,7 +74,7 @@ class KeyValueCache {
   void close(Sentence& sentence);
 
   // Replaces the hypotheses of one sentence by at most as many children as it has slots: child i starts with the tokens
-  // of parents[i], and has slot i. Hypotheses that are no parent are dropped. May be called concurrently for different
+  // of parents[i], and has slot i. Hypotheses without a child are dropped. May be called concurrently for different
   // sentences.
   void branch(Sentence& sentence, std::span<const int32_t> parents);
 

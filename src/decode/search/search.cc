@@ -54,7 +54,7 @@ void check(const Ensemble& models, const SearchInput& input, const SearchOptions
 
 namespace {
 
-// An engine that starts with a search of each input. `keys` are the numbers of the inputs.
+// An engine with a search of each input, whose key is the number of the input.
 struct InputSearch {
   Arena::Scope scope;
   KeyValueCache cache;
