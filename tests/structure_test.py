@@ -4,7 +4,7 @@ from collections import defaultdict
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-MOST_FILES = 33  # about 30, so that a folder needs no scrolling
+MOST_FILES = 32  # about 30, so that a folder needs no scrolling
 # The name of a member function that is defined outside of its class, with all classes around it, in the first column.
 MEMBER = re.compile(r"^(?:template <[^\n]*>\n)?(?!using |namespace |return |static |[ }#/])[^\n;{}=(]*?((?:[A-Z]\w*(?:<\w+>)?::)+)(?:~?\w+|operator[^(\n]*)\(",
                     re.MULTILINE)

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "chat/jinja/parser.h"
+#include "chat/jinja/parser/parser.h"
 #include "chat/jinja/renderer.h"
 #include "core/fail.h"
 

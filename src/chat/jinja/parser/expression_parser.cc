@@ -1,4 +1,4 @@
-#include "chat/jinja/expression_parser.h"
+#include "chat/jinja/parser/expression_parser.h"
 
 #include <array>
 #include <optional>

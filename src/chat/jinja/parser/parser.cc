@@ -1,9 +1,9 @@
-#include "chat/jinja/parser.h"
+#include "chat/jinja/parser/parser.h"
 
 #include <algorithm>
 #include <initializer_list>
 
-#include "chat/jinja/expression_parser.h"
+#include "chat/jinja/parser/expression_parser.h"
 #include "core/fail.h"
 #include "text/unicode.h"
 

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "chat/jinja/lexer.h"
+#include "chat/jinja/parser/lexer.h"
 #include "chat/jinja/syntax.h"
 
 namespace qkv::jinja {

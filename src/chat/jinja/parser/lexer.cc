@@ -1,4 +1,4 @@
-#include "chat/jinja/lexer.h"
+#include "chat/jinja/parser/lexer.h"
 
 #include <unicode/uchar.h>
 #include <unicode/utf8.h>
