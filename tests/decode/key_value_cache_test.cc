@@ -14,29 +14,32 @@ using Ids = std::vector<int32_t>;
 
 class CachedTexts : public ::testing::Test {
  protected:
+  using Text = KeyValueCache::Text;
+
   CachedTexts() : model_(testing::language_config(40, 700)) { testing::randomize(model_.parameters(), 3); }
 
   static Ids ids(int64_t count, uint64_t seed = 1) {
     Random random(seed, Stream::test);
     return testing::random_tokens(count, 40, random);
   }
-  // Returns the last hidden states of the texts that one step reads.
-  std::vector<std::vector<float>> step(KeyValueCache& cache) {
+  // Returns the last hidden states of those of these texts of which a step reads all tokens.
+  std::vector<std::vector<float>> step(KeyValueCache& cache, const std::vector<Text*>& texts) {
     const Arena::Scope scope(arena_);
     Context context{.arena = arena_, .inference = true};
     cache.begin_step();
-    cache.add_texts();
+    for (Text* text : texts) cache.add(*text);
+    cache.end_step();
     const Matrix<float> h = model_.step(cache.step(), cache.layers(0), context);
     std::vector<std::vector<float>> rows;
-    for (const KeyValueCache::Text& text : cache.texts())
-      if (text.last >= 0) rows.emplace_back(h.row(text.last), h.row(text.last) + h.cols);
+    for (const Text* text : texts)
+      if (text->last >= 0) rows.emplace_back(h.row(text->last), h.row(text->last) + h.cols);
     return rows;
   }
   std::vector<float> alone(const Ids& ids) {
     KeyValueCache cache(model_, 0);
-    cache.open(ids);
+    Text& text = cache.open(ids);
     std::vector<std::vector<float>> rows;
-    while (rows.empty()) rows = step(cache);
+    while (rows.empty()) rows = step(cache, {&text});
     return rows.front();
   }
   int64_t bytes(int64_t rows) const { return rows * 2 * 2 * (10 + 7) * 4; }  // two layers, two heads
@@ -51,15 +54,14 @@ TEST_F(CachedTexts, TextsOfOneStepShareTheirPrefix) {
   other.insert(other.end(), {3, 4, 3});
   ASSERT_NE(other[20], ids(30)[20]);
   KeyValueCache cache(model_, 0);
-  const KeyValueCache::Text &a = cache.open(ids(30)), &b = cache.open(other), &c = cache.open(ids(30)),
-                            &d = cache.open(ids(5));
+  Text &a = cache.open(ids(30)), &b = cache.open(other), &c = cache.open(ids(30)), &d = cache.open(ids(5));
   EXPECT_TRUE(std::equal(a.rows.begin(), a.rows.begin() + 20, b.rows.begin()));
   EXPECT_NE(a.rows[20], b.rows[20]);
   EXPECT_TRUE(std::equal(a.rows.begin(), a.rows.begin() + 29, c.rows.begin()));
   EXPECT_NE(a.rows[29], c.rows[29]);
   EXPECT_TRUE(std::equal(a.rows.begin(), a.rows.begin() + 4, d.rows.begin()));
   EXPECT_NE(a.rows[4], d.rows[4]);
-  const auto h = step(cache);
+  const auto h = step(cache, {&a, &b, &c, &d});
   ASSERT_EQ(h.size(), 4u);
   EXPECT_EQ(h[0], alone(ids(30)));
   EXPECT_EQ(h[1], alone(other));
@@ -69,12 +71,12 @@ TEST_F(CachedTexts, TextsOfOneStepShareTheirPrefix) {
 
 TEST_F(CachedTexts, TextReusesThePrefixOfOpenAndClosedTexts) {
   KeyValueCache cache(model_, bytes(128));
-  KeyValueCache::Text& a = cache.open(ids(10));
-  step(cache);
+  Text& a = cache.open(ids(10));
+  step(cache, {&a});
   cache.append(a, ids(12)[10]);
-  KeyValueCache::Text& b = cache.open(ids(12));
+  Text& b = cache.open(ids(12));
   EXPECT_EQ(b.rows[10], a.rows[10]);
-  const auto h = step(cache);
+  const auto h = step(cache, {&a, &b});
   ASSERT_EQ(h.size(), 2u);
   EXPECT_EQ(h[0], alone(ids(11)));
   EXPECT_EQ(h[1], alone(ids(12)));
@@ -82,22 +84,21 @@ TEST_F(CachedTexts, TextReusesThePrefixOfOpenAndClosedTexts) {
   cache.close(a);
   cache.close(b);
   EXPECT_EQ(cache.known(ids(40)), 12u);
-  cache.open(ids(40));
-  EXPECT_EQ(step(cache).front(), alone(ids(40)));
+  EXPECT_EQ(step(cache, {&cache.open(ids(40))}).front(), alone(ids(40)));
 }
 
 TEST_F(CachedTexts, LongTextsAreReadInSeveralSteps) {
   const Ids all = ids(650);
   KeyValueCache cache(model_, 0);
-  const KeyValueCache::Text &a = cache.open(all), &b = cache.open(Ids(all.begin(), all.begin() + 600));
-  EXPECT_TRUE(step(cache).empty());
+  Text &a = cache.open(all), &b = cache.open(Ids(all.begin(), all.begin() + 600));
+  EXPECT_TRUE(step(cache, {&a, &b}).empty());
   EXPECT_EQ(a.read, 512u);
   EXPECT_EQ(b.read, 512u);
-  EXPECT_EQ(step(cache).size(), 2u);
+  EXPECT_EQ(step(cache, {&a, &b}).size(), 2u);
   KeyValueCache other(model_, bytes(704));
   for (const size_t end : {300u, 301u, 500u}) {
-    KeyValueCache::Text& text = other.open(Ids(all.begin(), all.begin() + static_cast<int64_t>(end)));
-    const auto h = step(other);
+    Text& text = other.open(Ids(all.begin(), all.begin() + static_cast<int64_t>(end)));
+    const auto h = step(other, {&text});
     ASSERT_EQ(h.size(), 1u);
     EXPECT_EQ(h.front(), alone(Ids(all.begin(), all.begin() + static_cast<int64_t>(end))));
     other.close(text);
@@ -106,17 +107,16 @@ TEST_F(CachedTexts, LongTextsAreReadInSeveralSteps) {
 
 TEST_F(CachedTexts, LongPromptDoesNotHoldUpTextsThatGrow) {
   KeyValueCache cache(model_, 0);
-  KeyValueCache::Text &prompt = cache.open(ids(650)), &a = cache.open(ids(3, 2)), &b = cache.open(ids(4, 3));
-  EXPECT_TRUE(step(cache).empty());  // the prompt was opened first
+  Text &prompt = cache.open(ids(650)), &a = cache.open(ids(3, 2)), &b = cache.open(ids(4, 3));
+  EXPECT_TRUE(step(cache, {&prompt, &a, &b}).empty());  // the prompt was added first
   EXPECT_EQ(prompt.read, 512u);
   EXPECT_EQ(a.read, 0u);
-  EXPECT_EQ(step(cache).size(), 3u);
+  EXPECT_EQ(step(cache, {&prompt, &a, &b}).size(), 3u);
   KeyValueCache other(model_, 0);
-  KeyValueCache::Text &c = other.open(ids(3, 2)), &d = other.open(ids(4, 3));
-  step(other);
-  other.open(ids(650));
+  Text &c = other.open(ids(3, 2)), &d = other.open(ids(4, 3));
+  step(other, {&c, &d});
   other.append(c, 7), other.append(d, 8);
-  const auto h = step(other);  // in front of the prompt
+  const auto h = step(other, {&other.open(ids(650)), &c, &d});  // in front of the prompt
   ASSERT_EQ(h.size(), 2u);
   Ids longer = ids(4, 3);
   longer.push_back(8);
@@ -127,10 +127,10 @@ TEST_F(CachedTexts, LongPromptDoesNotHoldUpTextsThatGrow) {
 // A token at place p takes d + p, where d is the model's width.
 TEST_F(CachedTexts, ALaterPartOfAPromptIsShorter) {
   KeyValueCache cache(model_, 0);
-  KeyValueCache::Text& prompt = cache.open(ids(900));
-  step(cache);
+  Text& prompt = cache.open(ids(900));
+  step(cache, {&prompt});
   EXPECT_EQ(prompt.read, 512u);
-  step(cache);
+  step(cache, {&prompt});
   const int64_t d = model_.config().d_model, most = 512 * d + 512 * 511 / 2;
   int64_t work = 0, read = 512;
   while (work < most) work += d + read++;
@@ -139,27 +139,25 @@ TEST_F(CachedTexts, ALaterPartOfAPromptIsShorter) {
   EXPECT_LT(read, 512 + 300);
 }
 
-TEST_F(CachedTexts, PausedTextContinuesWhereItWas) {
+TEST_F(CachedTexts, TextThatMissedAStepContinuesWhereItWas) {
   KeyValueCache cache(model_, 0);
-  KeyValueCache::Text& a = cache.open(ids(20));
-  step(cache);
+  Text& a = cache.open(ids(20));
+  step(cache, {&a});
   cache.append(a, ids(21)[20]);
-  a.paused = true;
-  cache.open(ids(30));  // reads the last token of a, too
-  EXPECT_EQ(step(cache).front(), alone(ids(30)));
+  Text& b = cache.open(ids(30));  // reads the last token of a, too
+  EXPECT_EQ(step(cache, {&b}).front(), alone(ids(30)));
   EXPECT_EQ(a.read, 20u);
-  a.paused = false;
-  KeyValueCache::Text& c = cache.open(ids(5, 2));
-  EXPECT_EQ(step(cache)[0], alone(ids(21)));
+  Text& c = cache.open(ids(5, 2));
+  EXPECT_EQ(step(cache, {&a, &c})[0], alone(ids(21)));
   EXPECT_EQ(c.read, 5u);
 }
 
 TEST_F(CachedTexts, PrefixesAreSharedWithinOneSalt) {
   KeyValueCache cache(model_, bytes(128));
-  KeyValueCache::Text& a = cache.open(ids(10), "a");
-  EXPECT_EQ(cache.open(ids(12), "a").shared, 10u);
-  EXPECT_EQ(cache.open(ids(12), "b").shared, 0u);
-  const auto h = step(cache);
+  Text &a = cache.open(ids(10), "a"), &b = cache.open(ids(12), "a"), &c = cache.open(ids(12), "b");
+  EXPECT_EQ(b.shared, 10u);
+  EXPECT_EQ(c.shared, 0u);
+  const auto h = step(cache, {&a, &b, &c});
   EXPECT_EQ(h[1], h[2]);
   cache.close(a);
   EXPECT_EQ(cache.known(ids(10), "a"), 10u);
@@ -169,21 +167,21 @@ TEST_F(CachedTexts, PrefixesAreSharedWithinOneSalt) {
 TEST_F(CachedTexts, KeepsTheMostRecentTextsWithinTheLimit) {
   KeyValueCache cache(model_, bytes(128));
   for (uint64_t seed = 1; seed <= 9; seed++) {
-    KeyValueCache::Text& text = cache.open(ids(40, seed));
-    EXPECT_EQ(step(cache).front(), alone(ids(40, seed)));
+    Text& text = cache.open(ids(40, seed));
+    EXPECT_EQ(step(cache, {&text}).front(), alone(ids(40, seed)));
     cache.close(text);
   }
   EXPECT_EQ(cache.bytes(), bytes(128));
   EXPECT_EQ(cache.known(ids(40, 9)), 40u);
   EXPECT_EQ(cache.known(ids(40, 8)), 40u);
   EXPECT_LT(cache.known(ids(40, 1)), 40u);
-  std::vector<KeyValueCache::Text*> open;
+  std::vector<Text*> open;
   for (uint64_t seed = 1; seed <= 9; seed++) open.push_back(&cache.open(ids(40, seed)));
-  EXPECT_EQ(step(cache).size(), 9u);
+  EXPECT_EQ(step(cache, open).size(), 9u);
   EXPECT_EQ(cache.bytes(), bytes(384));  // needed by the open texts
   KeyValueCache none(model_, 0);
-  KeyValueCache::Text& text = none.open(ids(40));
-  step(none);
+  Text& text = none.open(ids(40));
+  step(none, {&text});
   none.close(text);
   EXPECT_EQ(none.known(ids(40)), 0u);
 }
@@ -191,8 +189,8 @@ TEST_F(CachedTexts, KeepsTheMostRecentTextsWithinTheLimit) {
 TEST_F(CachedTexts, CallGetsTheCacheWithTheLongestPrefixes) {
   CachePool caches(model_, bytes(256));
   const auto read = [&](KeyValueCache& cache, const Ids& ids) {
-    KeyValueCache::Text& text = cache.open(ids);
-    step(cache);
+    Text& text = cache.open(ids);
+    step(cache, {&text});
     cache.close(text);
   };
   auto a = caches.take({ids(9)}), b = caches.take({ids(9)});

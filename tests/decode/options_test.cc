@@ -291,7 +291,7 @@ TEST(SearchOptions, EnsembleOfOneModelTwiceEqualsTheModel) {
   SearchOptions options;
   options.beam = options.n_best = 3;
   const auto wanted = s.search({source}, options).front();
-  const auto found = search(Ensemble({&s.model, &s.model}), {{source, {}}}, options, s.arena).front();
+  const auto found = testing::search_all(Ensemble({&s.model, &s.model}), {{source, {}}}, options, s.arena).front();
   ASSERT_EQ(found.size(), wanted.size());
   for (size_t i = 0; i < found.size(); i++) {
     EXPECT_EQ(found[i].ids, wanted[i].ids);
@@ -305,7 +305,7 @@ TEST(SearchOptions, EnsembleAveragesProbabilities) {
   SearchOptions options;
   options.beam = options.n_best = 3;
   const Ensemble both({&a.model, &b.model});
-  const auto found = search(both, {{source, {}}}, options, a.arena).front();
+  const auto found = testing::search_all(both, {{source, {}}}, options, a.arena).front();
   for (const Decoded& d : found) {
     const Ids target = d.with_end(kEnd);
     const std::vector<float> of_a = a.forced(source, target), of_b = b.forced(source, target);

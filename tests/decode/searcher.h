@@ -4,13 +4,16 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "core/to_size.h"
+#include "decode/engine/engine.h"
 #include "decode/search/forced.h"
 #include "decode/search/search.h"
+#include "decode/search/sentence_search.h"
 #include "tests/support/models.h"
 #include "tests/support/spoiled_arena.h"
 
@@ -37,6 +40,25 @@ inline ModelConfig config_of(int64_t vocab, int64_t max_length, bool pre = false
   return c;
 }
 
+// Returns all finished hypotheses of each sentence, as SentenceSearch::take_found does.
+inline std::vector<std::vector<Decoded>> search_all(const Ensemble& models, const std::vector<SearchInput>& inputs,
+                                                    const SearchOptions& options, Arena& arena) {
+  const Arena::Scope scope(arena);
+  CacheRows rows;
+  for (const SearchInput& input : inputs) {
+    check(models, input, options);
+    rows = rows + rows_needed(models, input, options);
+  }
+  KeyValueCache cache(models, rows, arena);
+  Engine engine(cache, {}, arena);
+  for (size_t i = 0; i < inputs.size(); i++)
+    engine.add(std::make_unique<SentenceSearch>(models, i, inputs[i], options));
+  std::vector<std::vector<Decoded>> found(inputs.size());
+  for (Engine::Done done; engine.step(done); done.clear())
+    for (const auto& search : done) found[search->key()] = static_cast<SentenceSearch&>(*search).take_found();
+  return found;
+}
+
 class Searcher {
  public:
   explicit Searcher(const ModelConfig& config, uint64_t seed = 1) : model(config) {
@@ -48,7 +70,7 @@ class Searcher {
     std::vector<SearchInput> inputs;
     for (size_t i = 0; i < sources.size(); i++)
       inputs.push_back({sources[i], prefixes.empty() ? std::span<const int32_t>() : prefixes[i]});
-    return qkv::search(model, inputs, options, arena);
+    return search_all(model, inputs, options, arena);
   }
   // Returns all hypotheses of a beam search.
   std::vector<std::vector<Decoded>> search(const std::vector<Ids>& sources, int64_t beam, double alpha = 1) {

@@ -194,7 +194,7 @@ bool Engine::step(Done& done, const Start& on_start) {
 std::vector<Engine::Group> Engine::next_of(const std::vector<Sequence*>& all) {
   cache_.begin_step();
   for (Sequence* sequence : all) sequence->read(cache_);
-  cache_.add_texts();
+  cache_.end_step();
   std::vector<Group> groups;
   Group whole;
   for (Sequence* sequence : all) {

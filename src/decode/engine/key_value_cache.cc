@@ -243,6 +243,7 @@ void KeyValueCache::begin_step() {
   for (std::vector<int32_t>* list :
        {&ids_, &positions_, &new_rows_, &self_rows_, &self_begin_, &self_end_, &cross_begin_, &cross_end_})
     list->clear();
+  texts_.clear();
 }
 
 // Adds a token that attends to the rows of self_rows_ from first_key on, of which its own is the last.
@@ -273,7 +274,7 @@ int64_t KeyValueCache::work_at(size_t place) const {
 
 // Adds tokens of a text while there is work left, and returns what is left without theirs. The last one is read even if
 // another text that contains it has filled its row, since its hidden state is needed.
-int64_t KeyValueCache::add_text(Text& text, int64_t work) {
+int64_t KeyValueCache::read(Text& text, int64_t work) {
   const int64_t first_key = std::ssize(self_rows_);
   for (; text.read < text.ids.size(); text.read++) {
     const int32_t row = text.rows[text.read];
@@ -288,18 +289,21 @@ int64_t KeyValueCache::add_text(Text& text, int64_t work) {
   return work;
 }
 
-void KeyValueCache::add_texts() {
+void KeyValueCache::add(Text& text) {
+  text.last = -1;
+  texts_.push_back(&text);
+}
+
+void KeyValueCache::end_step() {
   std::vector<Text*> prompts;
-  for (Text& text : open_) {
-    text.last = -1;
-    if (text.paused) continue;
-    if (text.read + 1 == text.ids.size())
-      add_text(text, work_at(text.read));
+  for (Text* text : texts_) {
+    if (text->read + 1 == text->ids.size())
+      read(*text, work_at(text->read));
     else
-      prompts.push_back(&text);
+      prompts.push_back(text);
   }
   int64_t work = kStepTokens * (work_at(0) + work_at(kStepTokens - 1)) / 2;
-  for (Text* text : prompts) work = add_text(*text, work);
+  for (Text* text : prompts) work = read(*text, work);
 }
 
 Transformer<float>::Step KeyValueCache::step() const {

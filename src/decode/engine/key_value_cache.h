@@ -52,7 +52,6 @@ class KeyValueCache {
     size_t read = 0;                           // number of tokens read
     size_t shared = 0;                         // number of tokens that were not read again when it was opened
     int64_t last = -1;                         // the last token in the current step; −1: it is not read there
-    bool paused = false;                       // no token is read
   };
 
   // A cache for sentences. Reserves memory from the arena; pages that are never used are never touched. Models and
@@ -89,7 +88,6 @@ class KeyValueCache {
   Text& open(std::span<const int32_t> ids, const std::string& salt = "");
   void append(Text& text, int32_t id);
   void close(Text& text);
-  const std::list<Text>& texts() const { return open_; }  // returns the open texts, in the order of opening
   // Returns the length of the longest prefix that is cached.
   size_t known(std::span<const int32_t> ids, const std::string& salt = "") const;
 
@@ -99,16 +97,19 @@ class KeyValueCache {
 
   // ---- Steps
 
-  // Begins a step, which reads the tokens that are then added. add appends a token to the hypothesis of a slot.
-  // Attention is fastest if the hypotheses of a sentence are added one after the other.
+  // Begin and end a step, which reads what is added between them.
   void begin_step();
+  void end_step();
+
+  // Appends a token to the hypothesis of a slot. Attention is fastest if the hypotheses of a sentence are added one
+  // after the other.
   void add(Sentence& sentence, int32_t slot, int32_t id);
 
-  // Adds tokens of the open texts that are not paused, each of which must have an unread one: the last token of every
-  // text of which the others were read, then tokens of the others, in the order of opening: as many as take about the
-  // time of the first kStepTokens of a text. So a long prompt does not hold up texts that grow.
+  // Adds a text that has an unread token. The step reads the last token of every text of which the others were read,
+  // then tokens of the others, in the order of adding: as many as take about the time of the first kStepTokens of a
+  // text. So a long prompt does not hold up texts that grow.
   static constexpr int64_t kStepTokens = 512;
-  void add_texts();
+  void add(Text& text);
 
   // Return the tokens of the step, N of them, and the keys and values of model m, for Transformer::step.
   int64_t step_tokens() const { return std::ssize(ids_); }
@@ -129,7 +130,7 @@ class KeyValueCache {
   void grow();
   Alike most_alike(std::span<const int32_t> ids, const std::string& salt) const;
   int64_t work_at(size_t place) const;
-  int64_t add_text(Text& text, int64_t work);
+  int64_t read(Text& text, int64_t work);
   void forget();  // drops the text that was closed first
   void give_up(const Text& text, size_t from);
   void add_token(int32_t id, size_t position, int32_t row, int64_t first_key, RowRange cross);
@@ -146,6 +147,7 @@ class KeyValueCache {
   int64_t kept_rows_ = 0;
   std::list<Text> open_, kept_;  // in the order of opening and of closing
   // The current step:
+  std::vector<Text*> texts_;
   std::vector<int32_t> ids_, positions_, new_rows_, self_rows_, self_begin_, self_end_, cross_begin_, cross_end_;
 };
 

@@ -26,7 +26,7 @@ class Sequence {
 
   // A paused sequence keeps its rows and takes no step.
   bool paused() const { return paused_; }
-  virtual void pause(bool paused) { paused_ = paused; }
+  void pause(bool paused) { paused_ = paused; }
 
   // Returns the tokens that the encoder reads before the sequence starts; none for a decoder-only model.
   virtual std::span<const int32_t> source() const { return {}; }
@@ -34,7 +34,7 @@ class Sequence {
   virtual void start(KeyValueCache& cache, KeyValueCache::Sentence&& rows) = 0;
   virtual void close(KeyValueCache& cache) = 0;  // gives the rows back
 
-  // Adds the tokens that a step reads. Those of texts are added by KeyValueCache::add_texts.
+  // Adds what a step reads.
   virtual void read(KeyValueCache& cache) = 0;
   // Returns the tokens of the step, one after the other, whose next tokens are needed.
   virtual RowRange predicting() const = 0;
@@ -44,9 +44,10 @@ class Sequence {
   virtual const Excluded* excluded() const { return nullptr; }
   virtual size_t candidates() const { return 0; }
 
-  // Chooses tokens, given the rows of `next` or `log_p` from first_row on. Called concurrently for different sequences.
-  virtual void extend(const BestNext& next, int64_t first_row, KeyValueCache& cache) = 0;
+  // Chooses tokens, given the rows of `log_p`, or of `next` if excluded() is set, from first_row on. Called
+  // concurrently for different sequences.
   virtual void extend(Matrix<float> log_p, int64_t first_row, KeyValueCache& cache) = 0;
+  virtual void extend(const BestNext& /*next*/, int64_t /*first_row*/, KeyValueCache&) {}
   // Reports the tokens that were chosen, and ends the sequence if they are the last.
   virtual void emit(KeyValueCache& cache) = 0;
   virtual bool is_done() const = 0;

@@ -93,17 +93,7 @@ TextGeneration::TextGeneration(const Transformer<float>& model, const TextEnds& 
       random_(sampling_random(options_.seed, request_.prompt, 0)),
       is_done_(options_.max_tokens == 0) {}
 
-void TextGeneration::start(KeyValueCache& cache, KeyValueCache::Sentence&&) { open(cache); }
-
-void TextGeneration::open(KeyValueCache& cache) {
-  seen_ = &cache.open(seen_part(text_, longest_), request_.salt);
-  seen_->paused = paused();
-}
-
-void TextGeneration::pause(bool paused) {
-  Sequence::pause(paused);
-  if (seen_) seen_->paused = paused;
-}
+void TextGeneration::open(KeyValueCache& cache) { seen_ = &cache.open(seen_part(text_, longest_), request_.salt); }
 
 RowRange TextGeneration::predicting() const {
   if (seen_->last < 0) return {};

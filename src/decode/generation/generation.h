@@ -76,13 +76,11 @@ class TextGeneration : public Sequence {
   // prompt that is not complete.
   TextGeneration(const Transformer<float>& model, const TextEnds& ends, GenerationRequest request);
 
-  void pause(bool paused) override;
-  void start(KeyValueCache& cache, KeyValueCache::Sentence&&) override;
+  void start(KeyValueCache& cache, KeyValueCache::Sentence&&) override { open(cache); }
   void close(KeyValueCache& cache) override { cache.close(*seen_); }
 
-  void read(KeyValueCache&) override {}
+  void read(KeyValueCache& cache) override { cache.add(*seen_); }
   RowRange predicting() const override;
-  void extend(const BestNext&, int64_t, KeyValueCache&) override {}
   void extend(Matrix<float> log_p, int64_t row, KeyValueCache&) override;
   void emit(KeyValueCache& cache) override;
   bool is_done() const override { return is_done_; }

@@ -52,47 +52,18 @@ void check(const Ensemble& models, const SearchInput& input, const SearchOptions
          input.prefix.size());
 }
 
-namespace {
-
-// An engine with a search of each input, whose key is the number of the input.
-struct InputSearch {
-  Arena::Scope scope;
-  KeyValueCache cache;
-  Engine engine;
-
-  InputSearch(const Ensemble& models, const std::vector<SearchInput>& inputs, const SearchOptions& options,
-              Arena& arena)
-      : scope(arena), cache(models, rows_of(models, inputs, options), arena), engine(cache, {}, arena) {
-    for (size_t i = 0; i < inputs.size(); i++)
-      engine.add(std::make_unique<SentenceSearch>(models, i, inputs[i], options));
-  }
-
-  static CacheRows rows_of(const Ensemble& models, const std::vector<SearchInput>& inputs,
-                           const SearchOptions& options) {
-    CacheRows rows;
-    for (const SearchInput& input : inputs) {
-      check(models, input, options);
-      rows = rows + rows_needed(models, input, options);
-    }
-    return rows;
-  }
-};
-
-}  // namespace
-
-std::vector<std::vector<Decoded>> search(const Ensemble& models, const std::vector<SearchInput>& inputs,
-                                         const SearchOptions& options, Arena& arena) {
-  InputSearch search(models, inputs, options, arena);
-  std::vector<std::vector<Decoded>> results(inputs.size());
-  for (Engine::Done done; search.engine.step(done); done.clear())
-    for (const auto& sentence : done) results[sentence->key()] = static_cast<SentenceSearch&>(*sentence).take_found();
-  return results;
-}
-
 void rehearse_search(const Ensemble& models, const std::vector<SearchInput>& inputs, const SearchOptions& options,
                      Arena& arena) {
-  InputSearch search(models, inputs, options, arena);
-  search.engine.rehearse([&](Sequence& s) { static_cast<SentenceSearch&>(s).enlarge(search.cache); });
+  const Arena::Scope scope(arena);
+  CacheRows rows;
+  for (const SearchInput& input : inputs) {
+    check(models, input, options);
+    rows = rows + rows_needed(models, input, options);
+  }
+  KeyValueCache cache(models, rows, arena);
+  Engine engine(cache, {}, arena);
+  for (const SearchInput& input : inputs) engine.add(std::make_unique<SentenceSearch>(models, 0, input, options));
+  engine.rehearse([&](Sequence& search) { static_cast<SentenceSearch&>(search).enlarge(cache); });
 }
 
 }  // namespace qkv

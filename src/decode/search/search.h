@@ -28,11 +28,7 @@ CacheRows rows_needed(const Ensemble& models, const SearchInput& input, const Se
 // Throws Error for an option out of range, an id outside the vocabulary, and a prefix that is too long.
 void check(const Ensemble& models, const SearchInput& input, const SearchOptions& options);
 
-// Searches sentences to their end, and returns all finished hypotheses of each, as SentenceSearch does.
-std::vector<std::vector<Decoded>> search(const Ensemble& models, const std::vector<SearchInput>& inputs,
-                                         const SearchOptions& options, Arena& arena);
-
-// Allocates from the arena the most that search can need.
+// Allocates from the arena the most that the search of a batch can need.
 void rehearse_search(const Ensemble& models, const std::vector<SearchInput>& inputs, const SearchOptions& options,
                      Arena& arena);
 
