@@ -126,4 +126,4 @@ RankingTable evaluate_logs(const std::vector<std::string>& logs, const Interacti
 // Returns a table as one line of JSON; docs/evaluation-protocols.md describes it.
 std::string to_json(const RankingTable& table);
 
-}  // namespace gnu::visibility("default")]]qkv
+}  // namespace qkv

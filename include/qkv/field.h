@@ -86,4 +86,4 @@ std::string accepted_durations(const QuantityField& field);
 void set_quantity(int64_t& bytes, std::string_view text, const QuantityField& field);
 void set_quantity(double& seconds, std::string_view text, const QuantityField& field);
 
-}  // namespace gnu::visibility("default")]]qkv
+}  // namespace qkv

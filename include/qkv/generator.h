@@ -173,4 +173,4 @@ class Generator {
   std::unique_ptr<const Model> model_;
 };
 
-}  // namespace gnu::visibility("default")]]qkv
+}  // namespace qkv

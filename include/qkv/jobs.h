@@ -156,4 +156,4 @@ class PartFolders {
   std::string source_, target_, suffix_;
 };
 
-}  // namespace gnu::visibility("default")]]qkv
+}  // namespace qkv

@@ -94,4 +94,4 @@ struct LanguageFiles {
 bool train_language_model(const LanguageFiles& files, const LanguageRecipe& recipe, const std::string& out,
                           const TrainingObserver& observer, const RankOptions& ranks = {});
 
-}  // namespace gnu::visibility("default")]]qkv
+}  // namespace qkv

@@ -144,4 +144,4 @@ struct RecommendationFiles {
 bool train_recommender(const RecommendationFiles& files, const RecommendationRecipe& recipe, const std::string& out,
                        const TrainingObserver& observer, const RankOptions& ranks = {});
 
-}  // namespace gnu::visibility("default")]]qkv
+}  // namespace qkv

@@ -209,4 +209,4 @@ class Titles {
   Index with_year_, without_year_;
 };
 
-}  // namespace gnu::visibility("default")]]qkv
+}  // namespace qkv

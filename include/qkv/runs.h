@@ -67,4 +67,4 @@ struct QuantizeReport {
 // may have so few bits.
 QuantizeReport quantize_run(const std::string& run, const std::string& out = "", int bits = 8);
 
-}  // namespace gnu::visibility("default")]]qkv
+}  // namespace qkv

@@ -219,4 +219,4 @@ class Server {
   std::unique_ptr<State> state_;
 };
 
-}  // namespace gnu::visibility("default")]]qkv
+}  // namespace qkv

@@ -34,4 +34,4 @@ double measure_fma_peak(double seconds = 0.2);
 // instruction set that is unknown or that the machine does not have.
 std::string version();
 
-}  // namespace gnu::visibility("default")]]qkv
+}  // namespace qkv

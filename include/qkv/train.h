@@ -83,4 +83,4 @@ struct TranslationFiles {
 bool train_translator(const TranslationFiles& files, const TranslationRecipe& recipe, const std::string& out,
                       const TrainingObserver& observer, int64_t memory = 0, const RankOptions& ranks = {});
 
-}  // namespace gnu::visibility("default")]]qkv
+}  // namespace qkv

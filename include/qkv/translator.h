@@ -197,4 +197,4 @@ class Translator {
   std::unique_ptr<State> state_;
 };
 
-}  // namespace gnu::visibility("default")]]qkv
+}  // namespace qkv
