@@ -68,8 +68,8 @@ struct Window {
   int64_t left = -1, right = -1;
 };
 
-// All arguments except the arrays. Real is the type of arithmetic.
-template <class Real>
+// All arguments except the arrays. Real is the type of arithmetic, Stored that of numbers that are added to scores.
+template <class Real, class Stored = Real>
 struct AttentionOptions {
   Sequences sequences;
   int64_t heads = 1;                       // H
@@ -79,17 +79,17 @@ struct AttentionOptions {
   Real softcap = 0;                        // c > 0: a scaled score s becomes c tanh(s / c); 0 leaves it unchanged
   Causal causal = Causal::none;
   Window window;
-  AttentionMask<const Real> mask;  // M, added after the softcap; less than −1e30 hides a key; null data means none
+  AttentionMask<const Stored> mask;  // M, added after the softcap; less than −1e30 hides a key; null data means none
   AttentionMask<const uint8_t> allowed;  // 0 hides a key; null data means none
-  const Real* alibi = nullptr;  // [H], slopes m: adds −m |p(i) − j|. Press et al., "Train Short, Test Long"
-  DistanceBias<const Real> distance_bias;  // added after the softcap; null data means none
+  const Stored* alibi = nullptr;  // [H], slopes m: adds −m |p(i) − j|. Press et al., "Train Short, Test Long"
+  DistanceBias<const Stored> distance_bias;  // added after the softcap; null data means none
   Dropout dropout;  // on the weights: row is the query token, column the key within its sequence, site that of head 0
 
   int64_t key_value_heads() const { return kv_heads ? kv_heads : heads; }
 };
 
 template <class T>
-struct AttentionInput : AttentionOptions<Arithmetic<T>> {
+struct AttentionInput : AttentionOptions<Arithmetic<T>, Statistic<T>> {
   Heads<const T> q, k, v;  // [N_q, H, d_k], [N_k, K, d_k], [N_k, K, d_v]
 };
 
@@ -101,7 +101,7 @@ size_t attention_workspace(const AttentionInput<T>& in);
 // out is 0 and lse −∞. lse.data may be null. lse is one float, so backward is inaccurate for rows whose scores all lie
 // beyond ±1e5. A NaN in a query, or in a key or value that it sees, makes only its row NaN.
 template <class T>
-void attention(const AttentionInput<T>& in, Heads<T> out, Heads<Arithmetic<T>> lse, std::span<std::byte> workspace);
+void attention(const AttentionInput<T>& in, Heads<T> out, Heads<Statistic<T>> lse, std::span<std::byte> workspace);
 
 // The results of backward. dq, dk, dv have the shapes of q, k, v. dmask has the shape of M; where a stride is 0, the
 // gradient is the sum over all that share the entry. ddistance_bias has the shape of distance_bias and is the sum over
@@ -109,8 +109,8 @@ void attention(const AttentionInput<T>& in, Heads<T> out, Heads<Arithmetic<T>> l
 template <class T>
 struct AttentionGradients {
   Heads<T> dq, dk, dv;
-  AttentionMask<Arithmetic<T>> dmask;
-  Arithmetic<T>* ddistance_bias = nullptr;
+  AttentionMask<Statistic<T>> dmask;
+  Statistic<T>* ddistance_bias = nullptr;
 };
 
 // Returns the bytes of workspace that a backward pass needs.
@@ -122,7 +122,7 @@ size_t attention_backward_workspace(const AttentionInput<T>& in);
 // where a softcap replaces dM by dM ∘ (1 − tanh²) in the last two. A is recomputed from lse. Queries that see no key
 // and keys that no query sees get zeros.
 template <class T>
-void attention_backward(const AttentionInput<T>& in, Heads<const T> out, Heads<const Arithmetic<T>> lse,
+void attention_backward(const AttentionInput<T>& in, Heads<const T> out, Heads<const Statistic<T>> lse,
                         Heads<const T> dout, const AttentionGradients<T>& gradients, std::span<std::byte> workspace);
 
 // Queries [begin, end) of one head of one sequence.
@@ -133,7 +133,7 @@ struct AttentionRows {
 // Assigns the weights A_ij = exp(s_ij − lse_i) of some rows, without dropout. A: [end − begin, S] with rows `stride`
 // apart; 0 means S. A row sums to 1, or is 0 if the query sees no key.
 template <class T>
-void attention_weights(const AttentionInput<T>& in, Heads<const Arithmetic<T>> lse, const AttentionRows& rows,
-                       Arithmetic<T>* A, int64_t stride = 0);
+void attention_weights(const AttentionInput<T>& in, Heads<const Statistic<T>> lse, const AttentionRows& rows,
+                       Statistic<T>* A, int64_t stride = 0);
 
 }  // namespace qkv

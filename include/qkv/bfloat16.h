@@ -31,4 +31,13 @@ struct ArithmeticOf<bfloat16> {
 template <class T>
 using Arithmetic = typename ArithmeticOf<T>::type;
 
+// The type of numbers that are computed from many elements stored as T, and are stored next to them: means, losses, the
+// gradients of weights.
+template <class T>
+struct StatisticOf {
+  using type = Arithmetic<T>;
+};
+template <class T>
+using Statistic = typename StatisticOf<T>::type;
+
 }  // namespace qkv

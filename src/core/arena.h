@@ -7,9 +7,9 @@
 #include <span>
 #include <type_traits>
 
-#include "core/matrix.h"
 #include "core/to_size.h"
 #include "qkv/error.h"
+#include "qkv/matrix.h"
 
 namespace qkv {
 
@@ -51,7 +51,7 @@ class Arena {
   Matrix<T> matrix(int64_t rows, int64_t cols) {
     return {take<T>(rows * cols), rows, cols};
   }
-  // Like matrix(), filled with zeros.
+  // Like matrix(), filled with zeros. For elements that the host can write; ops/rows.h has one for all.
   template <class T>
   Matrix<T> zeros(int64_t rows, int64_t cols);
 

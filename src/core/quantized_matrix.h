@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "core/matrix.h"
+#include "qkv/matrix.h"
 
 namespace qkv {
 

@@ -8,12 +8,12 @@
 #include <vector>
 
 #include "core/function_ref.h"
-#include "core/matrix.h"
 #include "data/log/interactions.h"
 #include "data/log/split.h"
 #include "data/log/transitions.h"
 #include "eval/ranking.h"
 #include "ops/best_tokens.h"
+#include "qkv/matrix.h"
 
 namespace qkv {
 

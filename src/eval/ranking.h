@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "core/function_ref.h"
-#include "core/matrix.h"
 #include "data/log/interactions.h"
 #include "data/log/split.h"
 #include "eval/measures.h"
@@ -14,6 +13,7 @@
 #include "eval/segments.h"
 #include "ops/best_tokens.h"
 #include "qkv/evaluate.h"
+#include "qkv/matrix.h"
 
 namespace qkv {
 

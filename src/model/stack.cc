@@ -1,22 +1,23 @@
 #include "model/stack.h"
 
-#include <algorithm>
+#include <numeric>
 
 #include "core/to_size.h"
 #include "model/recompute.h"
 #include "ops/dropout.h"
+#include "ops/rows.h"
 
 namespace qkv {
 template <class Real>
 Layer<Real>::Layer(ParameterList<Real>& list, const std::string& name, int64_t index, const ModelConfig& config,
-                   StackKind kind, DropoutSites& sites, const RotaryTable<Real>* rotary,
+                   StackKind kind, DropoutSites& sites, const PositionTables<Real>* positions,
                    const RelativeBias<Real>* relative)
     : causal_(kind.causal),
       keys_of_x_(config.norm.position == NormPosition::query),
       sublayers_(config.sublayers),
       self_attention_(list, name + ".self_attention", config,
                       config.layer_kind(index) == 'l' ? AttentionScope::local : AttentionScope::global, sites,
-                      rotary ? rotary->of_layer(config.layer_kind(index)) : Matrix<const Real>{}, relative),
+                      positions ? positions->of_layer(config.layer_kind(index)) : LayerPositions<Real>(), relative),
       self_attention_residual_(list, name + ".self_attention", config, sites, config.norm.first || index > 0),
       cross_(kind.cross ? std::optional<Cross>({{list, name + ".cross_attention", config, AttentionScope::cross, sites},
                                                 {list, name + ".cross_attention", config, sites}})
@@ -94,7 +95,7 @@ void Layer<Real>::backward(Matrix<Real> gradient, Matrix<Real> dmemory, const Vi
         });
   part.rename("self-attention");
   const Arena::Scope scope(c.arena);
-  const Matrix<Real> dkeys = keys_of_x_ ? c.arena.zeros<Real>(gradient.rows, gradient.cols) : Matrix<Real>{};
+  const Matrix<Real> dkeys = keys_of_x_ ? zeros<Real>(c.arena, gradient.rows, gradient.cols) : Matrix<Real>{};
   self_attention_residual_.backward(
       gradient, c, s.self_attention_residual, [&](Matrix<const Real> d, Matrix<Real> dx, bool accumulate) {
         self_attention_.backward(d, dx, accumulate, dkeys, self, causal_, c, s.self_attention);
@@ -107,11 +108,10 @@ Matrix<Real> Layer<Real>::last(Matrix<const Real> x, const Sequences& self, Cont
   const int64_t S = self.count;
   const Matrix<Real> rows = c.arena.matrix<Real>(S, x.cols);
   const std::span<int32_t> ends = {c.arena.take<int32_t>(S + 1), to_size(S + 1)};
-  for (int64_t s = 0; s < S; s++) {
-    ends[to_size(s)] = static_cast<int32_t>(s);
-    std::copy_n(x.row(self.q_end[s] - 1), x.cols, rows.row(s));
-  }
-  ends.back() = static_cast<int32_t>(S);
+  std::iota(ends.begin(), ends.end(), 0);
+  const std::span<int32_t> last = {c.arena.take<int32_t>(S), to_size(S)};
+  for (int64_t s = 0; s < S; s++) last[to_size(s)] = self.q_end[s] - 1;
+  gather_rows<Real>(x, last, rows);
   const Sequences one_query = {S, ends.data(), ends.data() + 1, self.k_begin, self.k_end};
 
   Saved saved;
@@ -155,14 +155,14 @@ Matrix<Real> Layer<Real>::step(Matrix<const Real> x, const CachedKeys& self, con
 
 template <class Real>
 Stack<Real>::Stack(ParameterList<Real>& list, const std::string& name, int64_t layers, const ModelConfig& config,
-                   StackKind kind, DropoutSites& sites, const RotaryTable<Real>* rotary)
+                   StackKind kind, DropoutSites& sites, const PositionTables<Real>* positions)
     : first_(std::ssize(list.all())) {
   if (config.attention.relative_buckets > 0)
     relative_.emplace(list, name + ".relative_bias", config, kind.causal != Causal::none);
   for (int64_t i = 0; i < layers; i++) {
     list.tie_next(config.shared_layers && i > 0);
     const int64_t declared = config.shared_layers ? 0 : i;
-    layers_.emplace_back(list, name + ".layers." + std::to_string(declared), i, config, kind, sites, rotary,
+    layers_.emplace_back(list, name + ".layers." + std::to_string(declared), i, config, kind, sites, positions,
                          relative_ ? &*relative_ : nullptr);
     ends_.push_back(std::ssize(list.all()));
   }

@@ -13,8 +13,8 @@
 
 #include "model/layers/attention.h"
 #include "model/layers/feed_forward.h"
+#include "model/layers/position_tables.h"
 #include "model/layers/residual.h"
-#include "model/rotary_table.h"
 
 namespace qkv {
 
@@ -36,11 +36,11 @@ class Layer {
     Matrix<Real> self, cross;  // of the target tokens so far, of the encoder's output
   };
 
-  // `index`: the place of the layer in its stack, from which its kind of self-attention follows. `rotary`: the tables
-  // of rotary positions, which must outlive the layer; null unless positions are rotary. `relative`: as in
-  // MultiHeadAttention.
+  // `index`: the place of the layer in its stack, from which its kind of self-attention follows. `positions`
+  // must outlive the layer; null without rotary positions and ALiBi. `relative`: as in MultiHeadAttention.
   Layer(ParameterList<Real>& list, const std::string& name, int64_t index, const ModelConfig& config, StackKind kind,
-        DropoutSites& sites, const RotaryTable<Real>* rotary = nullptr, const RelativeBias<Real>* relative = nullptr);
+        DropoutSites& sites, const PositionTables<Real>* positions = nullptr,
+        const RelativeBias<Real>* relative = nullptr);
 
   // x: [N, d], memory: [M, d], the encoder's output, -> [N, d]. A layer without cross-attention ignores memory and
   // `cross`.
@@ -99,7 +99,7 @@ class Stack {
   };
 
   Stack(ParameterList<Real>& list, const std::string& name, int64_t layers, const ModelConfig& config, StackKind kind,
-        DropoutSites& sites, const RotaryTable<Real>* rotary = nullptr);
+        DropoutSites& sites, const PositionTables<Real>* positions = nullptr);
   Stack(const Stack&) = delete;
   Stack& operator=(const Stack&) = delete;
 

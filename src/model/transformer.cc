@@ -6,6 +6,7 @@
 #include "core/fail.h"
 #include "core/to_size.h"
 #include "model/recompute.h"
+#include "ops/rows.h"
 
 namespace qkv {
 namespace {
@@ -73,7 +74,7 @@ Output<Real> make_output(ParameterList<Real>& list, const Parameter<Real>* targe
       config.tied_output ? target_table : declare_table(list, "output.weight", config.target_vocab, config);
   const Parameter<Real>* bias =
       config.output_bias ? list.add("output.bias", {config.target_vocab}, Init::zeros()) : nullptr;
-  return {weight, bias, static_cast<Real>(config.output_softcap)};
+  return {weight, bias, static_cast<Arithmetic<Real>>(config.output_softcap)};
 }
 
 template <class T, class... Args>
@@ -130,10 +131,10 @@ Sequences sequences_of(const Packed& queries, const Packed& keys) {
 
 template <class Real>
 Transformer<Real>::Transformer(const ModelConfig& config, const ItemInputs& items,
-                               std::shared_ptr<const RotaryTable<Real>> rotary)
+                               std::shared_ptr<const PositionTables<Real>> positions)
     : config_(checked(config, items)),
       items_(items),
-      rotary_(!config.uses_rotary() || rotary ? std::move(rotary) : std::make_shared<RotaryTable<Real>>(config)),
+      positions_(positions ? std::move(positions) : std::make_shared<PositionTables<Real>>(config)),
       source_table_(declare_table(parameters_,
                                   config.shared_embeddings ? "embedding.weight" : "source_embedding.weight",
                                   config.source_vocab, config)),
@@ -141,13 +142,14 @@ Transformer<Real>::Transformer(const ModelConfig& config, const ItemInputs& item
                         ? source_table_
                         : declare_table(parameters_, "target_embedding.weight", config.target_vocab, config)),
       source_embedding_(make_if<Embedding<Real>>(config.has_encoder(), parameters_, "encoder", source_table_, config,
-                                                 false, AddedTable{"types", config.token_types}, sites_)),
+                                                 false, AddedTable{"types", config.token_types}, sites_, *positions_)),
       target_embedding_(make_if<Embedding<Real>>(config.has_decoder(), parameters_, "decoder", target_table_, config,
-                                                 config.zero_start, AddedTable{"gaps", items.gap_buckets}, sites_)),
+                                                 config.zero_start, AddedTable{"gaps", items.gap_buckets}, sites_,
+                                                 *positions_)),
       encoder_(make_if<Stack<Real>>(config.has_encoder(), parameters_, "encoder", config.encoder_layers, config,
-                                    StackKind{Causal::none, false}, sites_, rotary_.get())),
+                                    StackKind{Causal::none, false}, sites_, positions_.get())),
       decoder_(make_if<Stack<Real>>(config.has_decoder(), parameters_, "decoder", config.decoder_layers, config,
-                                    StackKind{Causal::top_left, config.has_encoder()}, sites_, rotary_.get())),
+                                    StackKind{Causal::top_left, config.has_encoder()}, sites_, positions_.get())),
       output_(config.has_decoder() ? std::optional(make_output(parameters_, target_table_, config)) : std::nullopt),
       features_(items.features > 0
                     ? parameters_.add("item_features.weight", {items.features, config.d_model}, Init::zeros(), 8)
@@ -157,7 +159,7 @@ Transformer<Real>::Transformer(const ModelConfig& config, const ItemInputs& item
 
 template <class Real>
 std::unique_ptr<Transformer<Real>> Transformer<Real>::make_replica() const {
-  return std::unique_ptr<Transformer>(new Transformer(config_, items_, rotary_));
+  return std::unique_ptr<Transformer>(new Transformer(config_, items_, positions_));
 }
 
 template <class Real>
@@ -177,7 +179,7 @@ void Transformer<Real>::add_adapters(const std::vector<Adapter>& adapters, int64
     const Init kaiming{0, 1 / std::sqrt(static_cast<double>(in)), 0};  // Kaiming's uniform with a = √5, as in PEFT
     const auto* A = adapters_.add(adapter.name + ".lora_A.weight", {rank, in}, kaiming);
     const auto* B = adapters_.add(adapter.name + ".lora_B.weight", {outputs, rank}, Init::zeros());
-    parameters_.add_update(begin, {0, outputs, A, B, static_cast<Real>(scale)});
+    parameters_.add_update(begin, {0, outputs, A, B, static_cast<Arithmetic<Real>>(scale)});
   }
   parameters_.freeze([](const Parameter<Real>&) { return true; });
   adapters_.allocate();
@@ -259,7 +261,7 @@ Loss Transformer<Real>::loss_and_gradient(const Batch& batch, LossOf loss_of, Co
 // Overwrites dh.
 template <class Real>
 void Transformer<Real>::backward(const Batch& batch, Matrix<Real> dh, Context& c, Saved& s) const {
-  const Matrix<Real> dmemory = c.arena.zeros<Real>(s.memory.rows, s.memory.cols);
+  const Matrix<Real> dmemory = zeros<Real>(c.arena, s.memory.rows, s.memory.cols);
   {
     const FiniteCheck::Part part(c.check, "decoder", TokenSide::target);
     decoder_->backward(dh, dmemory, sequences_of(batch.target, batch.target), sequences_of(batch.target, batch.source),

@@ -13,7 +13,7 @@
 #include "core/function_ref.h"
 #include "model/layers/embedding.h"
 #include "model/layers/output.h"
-#include "model/rotary_table.h"
+#include "model/layers/position_tables.h"
 #include "model/stack.h"
 #include "qkv/config.h"
 
@@ -30,7 +30,7 @@ class Transformer {
 
   // Declares and allocates the parameters, all zero. Throws Error if check(config, items) does.
   explicit Transformer(const ModelConfig& config, const ItemInputs& items = {}) : Transformer(config, items, nullptr) {}
-  // Creates a model like this one, with parameters of its own, that shares its table of rotary positions.
+  // Creates a model like this one, with parameters of its own, that shares its tables of positions.
   std::unique_ptr<Transformer> make_replica() const;
   Transformer(const Transformer&) = delete;
   Transformer& operator=(const Transformer&) = delete;
@@ -97,12 +97,13 @@ class Transformer {
   const Parameter<Real>* feature_table() const { return features_; }
 
  private:
-  Transformer(const ModelConfig& config, const ItemInputs& items, std::shared_ptr<const RotaryTable<Real>> rotary);
+  Transformer(const ModelConfig& config, const ItemInputs& items,
+              std::shared_ptr<const PositionTables<Real>> positions);
   void backward(const Batch& batch, Matrix<Real> dh, Context& c, Saved& s) const;
 
   ModelConfig config_;
   ItemInputs items_;
-  std::shared_ptr<const RotaryTable<Real>> rotary_;  // null unless positions are rotary
+  std::shared_ptr<const PositionTables<Real>> positions_;
   ParameterList<Real> parameters_, adapters_;
   DropoutSites sites_;
   const Parameter<Real>*source_table_, *target_table_;  // null without that side

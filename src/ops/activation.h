@@ -3,9 +3,9 @@
 // Is All You Need", section 3.3.
 #pragma once
 
-#include "core/matrix.h"
 #include "qkv/config.h"
 #include "qkv/dropout.h"
+#include "qkv/matrix.h"
 
 namespace qkv {
 

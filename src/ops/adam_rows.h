@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <span>
 
-#include "core/matrix.h"
 #include "ops/adam.h"
+#include "qkv/matrix.h"
 
 namespace qkv {
 

@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <span>
 
-#include "core/matrix.h"
 #include "core/to_size.h"
+#include "qkv/matrix.h"
 
 namespace qkv {
 

@@ -22,11 +22,11 @@ struct CachedAttention {
   int64_t heads = 0;         // H
   int64_t kv_heads = 0;      // K, must divide H; head h reads key/value head h K / H
   int64_t key_width = 0, value_width = 0;
-  Real scale = 1;    // usually 1 / √d_k
-  Real softcap = 0;  // c > 0: the scaled scores s become c tanh(s / c); 0: none
-  const Real* alibi =
+  Arithmetic<Real> scale = 1;    // usually 1 / √d_k
+  Arithmetic<Real> softcap = 0;  // c > 0: the scaled scores s become c tanh(s / c); 0: none
+  const Statistic<Real>* alibi =
       nullptr;  // [H], slopes m, or null: subtracts m j from the score of a key j positions before the query
-  DistanceBias<const Real> distance_bias = {};  // null data means none
+  DistanceBias<const Statistic<Real>> distance_bias = {};  // null data means none
 };
 
 // y: [N, H d_v] is assigned; zeros for a query without keys.

@@ -6,7 +6,8 @@
 #include <cstdint>
 #include <span>
 
-#include "core/matrix.h"
+#include "qkv/bfloat16.h"
+#include "qkv/matrix.h"
 
 namespace qkv {
 
@@ -14,12 +15,17 @@ namespace qkv {
 //   loss_n = −Σ_v q_v log p_v,   nll_n = −log p_t   (natural logarithm)
 // logits: [N, V] are only read; targets: [N], each in [0, V); loss, nll: [N] are assigned.
 template <class Real>
-void cross_entropy(Matrix<const Real> logits, std::span<const int32_t> targets, Real smoothing, Real* loss, Real* nll);
+void cross_entropy(Matrix<const Real> logits, std::span<const int32_t> targets, Arithmetic<Real> smoothing,
+                   Statistic<Real>* loss, Statistic<Real>* nll);
 
 // The same losses; also assigns logits ← scale · (p − q), the gradient of scale · Σ_n loss_n.
 template <class Real>
-void cross_entropy_with_gradient(Matrix<Real> logits, std::span<const int32_t> targets, Real smoothing, Real scale,
-                                 Real* loss, Real* nll);
+void cross_entropy_with_gradient(Matrix<Real> logits, std::span<const int32_t> targets, Arithmetic<Real> smoothing,
+                                 Arithmetic<Real> scale, Statistic<Real>* loss, Statistic<Real>* nll);
+
+// Returns the sum of N losses in double precision: of blocks of `block` losses each, in order.
+template <class Real>
+double sum_losses(const Statistic<Real>* loss, int64_t N, int64_t block);
 
 // logits ← log softmax(logits), row by row, for decoding.
 template <class Real>

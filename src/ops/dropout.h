@@ -2,8 +2,8 @@
 // section 5.4 (residual dropout); Srivastava et al., "Dropout" (2014).
 #pragma once
 
-#include "core/matrix.h"
 #include "qkv/dropout.h"
+#include "qkv/matrix.h"
 
 namespace qkv {
 

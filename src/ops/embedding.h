@@ -5,9 +5,10 @@
 #include <cstdint>
 #include <span>
 
-#include "core/matrix.h"
 #include "ops/row_linear.h"
+#include "qkv/bfloat16.h"
 #include "qkv/config.h"
+#include "qkv/matrix.h"
 
 namespace qkv {
 
@@ -19,7 +20,7 @@ void sinusoidal_positions(Positions kind, Matrix<Real> P);
 // y_n = scale · E[id_n] + P[position_n]. E: [V, d]; P: [positions, d]; ids, positions: [N]; y: [N, d] is assigned. The
 // caller has checked that ids and positions are inside their tables.
 template <class Real>
-void embedding(Matrix<const Real> E, std::span<const int32_t> ids, Real scale, Matrix<const Real> P,
+void embedding(Matrix<const Real> E, std::span<const int32_t> ids, Arithmetic<Real> scale, Matrix<const Real> P,
                std::span<const int32_t> positions, Matrix<Real> y);
 
 // The same with an int8 table.
@@ -32,6 +33,11 @@ void add_embedding(Matrix<const Real> E, std::span<const int32_t> ids, Matrix<Re
 
 // dE[id_n] += scale · dy_n. Each row of E sums over n in order, for any number of threads.
 template <class Real>
-void embedding_backward(Matrix<const Real> dy, std::span<const int32_t> ids, Real scale, Matrix<Real> dE);
+void embedding_backward(Matrix<const Real> dy, std::span<const int32_t> ids, Arithmetic<Real> scale,
+                        Matrix<Statistic<Real>> dE);
+
+// y_n = row for each n whose position is 0; zeros if `row` is null. row: [d]; y: [N, d].
+template <class Real>
+void set_first_tokens(std::span<const int32_t> positions, const Real* row, Matrix<Real> y);
 
 }  // namespace qkv

@@ -7,7 +7,8 @@
 #include <cstdint>
 
 #include "core/arena.h"
-#include "core/matrix.h"
+#include "qkv/bfloat16.h"
+#include "qkv/matrix.h"
 
 namespace qkv {
 
@@ -18,6 +19,6 @@ void gathered_logits(Matrix<const Real> h, Matrix<const Real> E, Matrix<const in
 // ds: [N, K]; dh: [N, d] is assigned; dE: [V, d] is added to. The sums of dE run over n and k in order.
 template <class Real>
 void gathered_logits_backward(Matrix<const Real> h, Matrix<const Real> E, Matrix<const int32_t> ids,
-                              Matrix<const Real> ds, Matrix<Real> dh, Matrix<Real> dE, Arena& scratch);
+                              Matrix<const Real> ds, Matrix<Real> dh, Matrix<Statistic<Real>> dE, Arena& scratch);
 
 }  // namespace qkv

@@ -2,9 +2,9 @@
 #pragma once
 
 #include "core/arena.h"
-#include "core/matrix.h"
 #include "core/quantized_matrix.h"
 #include "ops/linear.h"
+#include "qkv/matrix.h"
 
 namespace qkv {
 
@@ -18,6 +18,6 @@ constexpr int64_t kFewInt4Rows = 4;  // the speed of memory limits products with
 // matrix. Each group of 32 numbers of a row of X is quantized to 8 bits, x_i ≈ s · u_i with s = max_i |x_i| / 127. Sums
 // of a group are exact; those of the groups are added in order, starting from b.
 void row_linear(Matrix<const float> X, const Int4Matrix& W, const float* b, Matrix<float> Y, Arena& scratch,
-                AfterBlock after = {});
+                const Epilogue<float>& epilogue = {});
 
 }  // namespace qkv

@@ -9,7 +9,7 @@ namespace qkv {
 
 // The same as linear().
 void int8_linear(Matrix<const float> X, Matrix<const float> W, const float* b, Matrix<float> Y, Arena& scratch,
-                 AfterBlock after = {});
+                 const Epilogue<float>& epilogue = {});
 
 // The same as linear_backward(). db is summed up in float32.
 void int8_linear_backward(Matrix<const float> X, Matrix<const float> W, Matrix<const float> dY,

@@ -4,7 +4,8 @@
 #pragma once
 
 #include "core/arena.h"
-#include "core/matrix.h"
+#include "ops/epilogue.h"
+#include "qkv/matrix.h"
 
 namespace qkv {
 
@@ -12,17 +13,17 @@ namespace qkv {
 // matrix.
 template <class Real>
 void linear(Matrix<const Real> X, Matrix<const Real> W, const Real* b, Matrix<Real> Y, Arena& scratch,
-            AfterBlock after = {});
+            const Epilogue<Real>& epilogue = {});
 
 // Outputs of linear_backward. dX is assigned, or added to if `accumulate` is set; dW and db are added to. Without data,
 // dW is not computed.
 template <class Real>
 struct LinearGradients {
-  Matrix<Real> dX;     // [N, in]:   dX = dY W
-  Matrix<Real> dW;     // [out, in]: dW += dYᵀ X
-  Real* db = nullptr;  // [out], or null: db += Σ_n dY_n
+  Matrix<Real> dX;                // [N, in]:   dX = dY W
+  Matrix<Statistic<Real>> dW;     // [out, in]: dW += dYᵀ X
+  Statistic<Real>* db = nullptr;  // [out], or null: db += Σ_n dY_n
   bool accumulate = false;
-  AfterBlock after_dX = {};
+  Epilogue<Real> epilogue = {};  // of dX
 };
 
 // Computes the gradients from dY: [N, out]. No gradient may overlap another matrix.

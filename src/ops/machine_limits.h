@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "core/arena.h"
-#include "core/matrix.h"
+#include "qkv/matrix.h"
 
 namespace qkv {
 

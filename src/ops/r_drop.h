@@ -6,7 +6,8 @@
 #include <cstdint>
 #include <span>
 
-#include "core/matrix.h"
+#include "qkv/bfloat16.h"
+#include "qkv/matrix.h"
 
 namespace qkv {
 
@@ -16,7 +17,7 @@ namespace qkv {
 // a, b: [N, V], finite, are replaced by the gradients of Σ_n loss_n. targets: [N], each in [0, V); loss, nll: [N] are
 // assigned.
 template <class Real>
-void r_drop_with_gradient(Matrix<Real> a, Matrix<Real> b, std::span<const int32_t> targets, Real smoothing, Real alpha,
-                          Real* loss, Real* nll);
+void r_drop_with_gradient(Matrix<Real> a, Matrix<Real> b, std::span<const int32_t> targets, Arithmetic<Real> smoothing,
+                          Arithmetic<Real> alpha, Statistic<Real>* loss, Statistic<Real>* nll);
 
 }  // namespace qkv

@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <span>
 
-#include "core/matrix.h"
 #include "qkv/config.h"
+#include "qkv/matrix.h"
 
 namespace qkv {
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "core/arena.h"
+#include "core/function_ref.h"
 #include "core/quantized_matrix.h"
 #include "ops/linear.h"
 
@@ -20,13 +21,13 @@ void sum_rows(Matrix<const int8_t> W, int32_t* sums);
 // matrix. Sums run over i in order, starting from b.
 template <class Real>
 void row_linear(Matrix<const Real> X, Matrix<const Real> W, const Real* b, Matrix<Real> Y, Arena& scratch,
-                AfterBlock after = {});
+                const Epilogue<Real>& epilogue = {});
 
 // The same with int8 weights. X is quantized to 8 bits as well, x_i ≈ s · (u_i − 128) with s = max_i |x_i| / 127 for
 // each row. Sums of integer products are exact. `in` must be a multiple of 4.
 constexpr float kLeastScaled = 1e-30f;  // a row of X whose largest magnitude is not above this counts as zero
 void row_linear(Matrix<const float> X, const Int8Matrix& W, const float* b, Matrix<float> Y, Arena& scratch,
-                AfterBlock after = {});
+                const Epilogue<float>& epilogue = {});
 
 // Receives Y block by block, for callers that do not need all of Y in memory. place(block) returns a matrix of the
 // block's size for its values; after(block, values) is called when they are complete, on the thread that computed them.

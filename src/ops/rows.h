@@ -1,27 +1,50 @@
-// Division of the rows of a matrix among threads: blocks of about 2^14 elements, whose size does not depend on the
-// number of threads.
+// Rows of matrices that are set, copied, gathered, scattered and scaled.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
+#include <span>
+#include <vector>
 
-#include "core/matrix.h"
-#include "core/system/threads.h"
+#include "core/arena.h"
+#include "qkv/bfloat16.h"
+#include "qkv/matrix.h"
 
 namespace qkv {
 
-// Calls f(begin, end) for each block of rows, on all threads.
-template <class F>
-void parallel_rows(int64_t rows, int64_t cols, F&& f) {
-  parallel_blocks(rows, std::max<int64_t>(1, 16384 / std::max<int64_t>(1, cols)), f);
+// All elements of m = value.
+template <class Real>
+void fill(Matrix<Real> m, Arithmetic<Real> value);
+
+// Returns a matrix of zeros from the arena.
+template <class Real>
+Matrix<Real> zeros(Arena& arena, int64_t rows, int64_t cols) {
+  const Matrix<Real> m = arena.matrix<Real>(rows, cols);
+  fill<Real>(m, 0);
+  return m;
 }
 
-// Assigns to = from, of the same shape.
+// to = from, of the same shape.
 template <class Real>
-void copy_rows(Matrix<const Real> from, Matrix<Real> to) {
-  parallel_rows(from.rows, from.cols, [&](int64_t begin, int64_t end) {
-    for (int64_t n = begin; n < end; n++) std::copy_n(from.row(n), from.cols, to.row(n));
-  });
-}
+void copy_rows(Matrix<const Real> from, Matrix<Real> to);
+
+// Row i of `to` = row rows[i] of `from`, which the caller has checked to exist. to: [rows, from.cols].
+template <class Real>
+void gather_rows(Matrix<const Real> from, std::span<const int32_t> rows, Matrix<Real> to);
+
+// Row rows[i] of `to` = row i of `from`: [rows, to.cols]. The rows differ from each other.
+template <class Real>
+void scatter_rows(Matrix<const Real> from, std::span<const int32_t> rows, Matrix<Real> to);
+
+// Row rows[i] of `to` += row i of `from`: [rows, to.cols], in the order of i. Rows may repeat.
+template <class Real>
+void scatter_add_rows(Matrix<const Real> from, std::span<const int32_t> rows, Matrix<Real> to);
+
+// m = factor · m
+template <class Real>
+void scale(Matrix<Real> m, Arithmetic<Real> factor);
+
+// Returns the rows that contain infinity or NaN, in increasing order.
+template <class Real>
+std::vector<int64_t> rows_not_finite(Matrix<const Real> m);
 
 }  // namespace qkv

@@ -2,16 +2,17 @@
 // Models at a Practical Size" (2024), section 2.
 #pragma once
 
-#include "core/matrix.h"
+#include "qkv/bfloat16.h"
+#include "qkv/matrix.h"
 
 namespace qkv {
 
-// Both start no threads. cap > 0.
-// y = cap tanh(z / cap), in place: z: [N, V] becomes y.
+// Both require cap > 0.
+// y = cap tanh(z / cap), in place: z: [N, V] becomes y. On the calling thread.
 template <class Real>
-void softcap(Matrix<Real> z, Real cap);
+void softcap(Matrix<Real> z, Arithmetic<Real> cap);
 // dz = dy (1 − (y / cap)²), in place: d: [N, V] is dy and becomes dz. y: [N, V], the result of softcap.
 template <class Real>
-void softcap_backward(Matrix<const Real> y, Real cap, Matrix<Real> d);
+void softcap_backward(Matrix<const Real> y, Arithmetic<Real> cap, Matrix<Real> d);
 
 }  // namespace qkv

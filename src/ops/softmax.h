@@ -1,7 +1,7 @@
 // Softmax of each row: y = exp(x − max) / Σ exp(x − max).
 #pragma once
 
-#include "core/matrix.h"
+#include "qkv/matrix.h"
 
 namespace qkv {
 

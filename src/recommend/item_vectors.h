@@ -8,9 +8,9 @@
 #include <span>
 #include <vector>
 
-#include "core/matrix.h"
 #include "model/transformer.h"
 #include "ops/best_tokens.h"
+#include "qkv/matrix.h"
 
 namespace qkv {
 

@@ -107,8 +107,8 @@ TEST(Layer, ParallelSublayersAddWhatEachAddsAlone) {
       config.sublayers = sublayers;
       DropoutSites sites;
       ParameterList<double> list;
-      const RotaryTable<double> table(config);
-      const Layer<double> layer(list, "l", 0, config, {Causal::top_left, false}, sites, &table);
+      const PositionTables<double> tables(config);
+      const Layer<double> layer(list, "l", 0, config, {Causal::top_left, false}, sites, &tables);
       list.allocate();
       for (const Parameter<double>& p : list.all()) {
         Random random(std::hash<std::string>()(p.name), Stream::test);

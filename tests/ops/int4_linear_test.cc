@@ -5,6 +5,7 @@
 
 #include "core/to_size.h"
 #include "ops/reference/int4_linear_reference.h"
+#include "tests/support/epilogue_blocks.h"
 #include "tests/support/kernels.h"
 #include "tests/support/quantized_products.h"
 
@@ -99,18 +100,15 @@ TEST(Int4Linear, NanStaysInItsRow) {
   }
 }
 
-TEST(Int4Linear, ReportsEveryBlockWhenItIsComplete) {
+TEST(Int4Linear, AppliesTheEpilogueToEveryBlock) {
   constexpr int64_t in = 64, out = 304;
   const Int4Weights w(out, in);
   for (const int64_t N : {1, 4, 210}) {
-    Padded<float> x({N, in}, 1), y({N, out}, 3), seen({N, out}, 4);
-    const auto keep = [&](const Block& at) {
-      for (int64_t r = at.row_begin; r < at.row_end; r++)
-        for (int64_t c = at.col_begin; c < at.col_end; c++) seen.view()(r, c) = y.view()(r, c);
-    };
+    Padded<float> x({N, in}, 1), y({N, out}, 3);
     Arena arena;
-    row_linear(x.view(), w.view, nullptr, y.view(), arena, keep);
-    EXPECT_EQ(y.values(), seen.values());
+    testing::expect_epilogue_of_every_block(y, {N, out}, [&](const Epilogue<float>& epilogue) {
+      row_linear(x.view(), w.view, nullptr, y.view(), arena, epilogue);
+    });
   }
 }
 

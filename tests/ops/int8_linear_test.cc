@@ -10,6 +10,7 @@
 #include "core/to_size.h"
 #include "ops/int8_operands.h"
 #include "ops/reference/int8_linear_reference.h"
+#include "tests/support/epilogue_blocks.h"
 #include "tests/support/kernels.h"
 
 namespace qkv {
@@ -116,23 +117,18 @@ TEST(Int8Linear, NanAndInfinityStayInTheirRow) {
     });
 }
 
-TEST(Int8Linear, ReportsEveryBlockWhenItIsComplete) {
+TEST(Int8Linear, AppliesTheEpilogueToEveryBlock) {
   for (const int64_t N : {1, 70, 700})
     for (const int64_t out : {1, 130, 600}) {
       constexpr int64_t in = 70;
-      Padded<float> x({N, in}, 1), w({out, in}, 2), y({N, out}, 3), seen({N, out}, 4), dy({N, in}, 5),
-          back({in, out}, 6);
-      const auto keep = [&](const Block& at) {
-        EXPECT_EQ(at.col_begin % 128, 0);
-        for (int64_t r = at.row_begin; r < at.row_end; r++)
-          std::copy(y.view().row(r) + at.col_begin, y.view().row(r) + at.col_end, seen.view().row(r) + at.col_begin);
-      };
+      Padded<float> x({N, in}, 1), w({out, in}, 2), y({N, out}, 3), dy({N, in}, 5), back({in, out}, 6), z({N, out}, 7);
       Arena arena;
-      int8_linear(x.view(), w.view(), nullptr, y.view(), arena, keep);
-      EXPECT_EQ(y.values(), seen.values());
-      int8_linear_backward(Padded<float>({N, out}, 7).view(), back.view(), dy.view(),
-                           {y.view(), {}, nullptr, false, keep}, arena);
-      EXPECT_EQ(y.values(), seen.values());
+      testing::expect_epilogue_of_every_block(y, {N, out}, [&](const Epilogue<float>& epilogue) {
+        int8_linear(x.view(), w.view(), nullptr, y.view(), arena, epilogue);
+      });
+      testing::expect_epilogue_of_every_block(y, {N, out}, [&](const Epilogue<float>& epilogue) {
+        int8_linear_backward(z.view(), back.view(), dy.view(), {y.view(), {}, nullptr, false, epilogue}, arena);
+      });
     }
 }
 

@@ -3,6 +3,7 @@
 
 #include "core/to_size.h"
 #include "ops/reference/linear_reference.h"
+#include "tests/support/epilogue_blocks.h"
 #include "tests/support/kernels.h"
 
 namespace qkv {
@@ -102,28 +103,22 @@ TEST(Linear, GradientsMatchFiniteDifferences) {
   testing::expect_gradient(b, db, loss);
 }
 
-// Every element is in exactly one block, whose products and biases are complete when the block is reported.
-TEST(Linear, ReportsEveryBlockWhenItIsComplete) {
+TEST(Linear, AppliesTheEpilogueToEveryBlock) {
   for (const int64_t N : {1, 70, 700})
     for (const int64_t in : {20, 270})
       for (const int64_t out : {1, 130, 600}) {
         SCOPED_TRACE(::testing::Message() << N << " x " << in << " to " << out);
-        Padded<float> x({N, in}, 1), w({out, in}, 2), y({N, out}, 3), seen({N, out}, 4);
-        Padded<float> dx({N, out}, 5), dx_seen({N, out}, 6), dw({in, out}, 7);
+        Padded<float> x({N, in}, 1), w({out, in}, 2), y({N, out}, 3), dx({N, out}, 5), dw({in, out}, 7);
         const std::vector<float> b = normal<float>(out, 8);
-        const auto keep = [](Matrix<float> from, Matrix<float> to, const Block& at) {
-          EXPECT_EQ(at.col_begin % 128, 0);
-          for (int64_t r = at.row_begin; r < at.row_end; r++)
-            for (int64_t c = at.col_begin; c < at.col_end; c++) to(r, c) = from(r, c);
-        };
         Arena arena;
-        linear<float>(x.view(), w.view(), b.data(), y.view(), arena,
-                      [&](const Block& at) { keep(y.view(), seen.view(), at); });
-        EXPECT_EQ(y.values(), seen.values());
+        testing::expect_epilogue_of_every_block(y, {N, out}, [&](const Epilogue<float>& epilogue) {
+          linear<float>(x.view(), w.view(), b.data(), y.view(), arena, epilogue);
+        });
         Padded<float> w_back({in, out}, 9);  // the shapes for backward: dY [N, in], W [in, out], X [N, out]
-        const auto after = [&](const Block& at) { keep(dx.view(), dx_seen.view(), at); };
-        linear_backward<float>(y.view(), w_back.view(), x.view(), {dx.view(), dw.view(), nullptr, false, after}, arena);
-        EXPECT_EQ(dx.values(), dx_seen.values());
+        testing::expect_epilogue_of_every_block(dx, {N, out}, [&](const Epilogue<float>& epilogue) {
+          linear_backward<float>(y.view(), w_back.view(), x.view(), {dx.view(), dw.view(), nullptr, false, epilogue},
+                                 arena);
+        });
       }
 }
 

@@ -7,6 +7,7 @@
 #include "core/to_size.h"
 #include "ops/reference/linear_reference.h"
 #include "ops/reference/row_linear_reference.h"
+#include "tests/support/epilogue_blocks.h"
 #include "tests/support/kernels.h"
 #include "tests/support/quantized_products.h"
 
@@ -130,21 +131,18 @@ TEST(RowLinear, NanStaysInItsRow) {
   }
 }
 
-TEST(RowLinear, ReportsEveryBlockWhenItIsComplete) {
+TEST(RowLinear, AppliesTheEpilogueToEveryBlock) {
   constexpr int64_t in = 8, out = 300;
   for (const int64_t N : {1, 4, 210}) {
-    Padded<float> x({N, in}, 1), w({out, in}, 2), y({N, out}, 3), seen({N, out}, 4);
-    const auto keep = [&](const Block& at) {
-      EXPECT_EQ(at.col_begin % 128, 0);
-      for (int64_t r = at.row_begin; r < at.row_end; r++)
-        for (int64_t c = at.col_begin; c < at.col_end; c++) seen.view()(r, c) = y.view()(r, c);
-    };
+    Padded<float> x({N, in}, 1), w({out, in}, 2), y({N, out}, 3);
     Arena arena;
-    row_linear<float>(x.view(), w.view(), nullptr, y.view(), arena, keep);
-    EXPECT_EQ(y.values(), seen.values());
+    testing::expect_epilogue_of_every_block(y, {N, out}, [&](const Epilogue<float>& epilogue) {
+      row_linear<float>(x.view(), w.view(), nullptr, y.view(), arena, epilogue);
+    });
     const Weights bytes(out, in);
-    row_linear(x.view(), bytes.view, nullptr, y.view(), arena, keep);
-    EXPECT_EQ(y.values(), seen.values());
+    testing::expect_epilogue_of_every_block(y, {N, out}, [&](const Epilogue<float>& epilogue) {
+      row_linear(x.view(), bytes.view, nullptr, y.view(), arena, epilogue);
+    });
   }
 }
 

@@ -11,10 +11,10 @@
 #include <utility>
 #include <vector>
 
-#include "core/matrix.h"
 #include "core/system/isa.h"
 #include "core/system/threads.h"
 #include "core/to_size.h"
+#include "qkv/matrix.h"
 #include "tests/support/numeric.h"
 
 namespace qkv::testing {

@@ -15,6 +15,8 @@
 #include "decode/encoder/pooling.h"
 #include "io/runs/run.h"
 #include "io/weights/tensor_view.h"
+#include "ops/pooling.h"
+#include "ops/rows.h"
 #include "text/unicode.h"
 
 namespace qkv {
@@ -111,12 +113,8 @@ struct Classifier::State {
     Context context{.arena = arena, .inference = true};
     const Matrix<float> h = run.model->hidden(packed, context);
     const Matrix<float> v = arena.matrix<float>(packed.sequences(), h.cols);
-    for (int64_t s = 0; s < v.rows; s++)
-      pool(h.row_range(packed.offsets[to_size(s)], packed.offsets[to_size(s) + 1]), run.classification.pooling,
-           {v.row(s), to_size(v.cols)});
-    const Matrix<float> z = run.head->forward(v, context);
-    for (int64_t s = 0; s < z.rows; s++)
-      std::copy_n(z.row(s), z.cols, logits.row(static_cast<int64_t>(batch[to_size(s)])));
+    pool_rows<float>(h, packed.offsets, run.classification.pooling, v);
+    scatter_rows<float>(run.head->forward(v, context), std::vector<int32_t>(batch.begin(), batch.end()), logits);
   }
 
   // Returns f(n), the tokens of input n, for each of the inputs.

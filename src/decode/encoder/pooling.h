@@ -7,18 +7,12 @@
 #include <vector>
 
 #include "core/arena.h"
-#include "core/matrix.h"
-#include "model/layers/dense_layers.h"
+#include "model/heads/dense_layers.h"
 #include "model/transformer.h"
 #include "qkv/embedder.h"
+#include "qkv/matrix.h"
 
 namespace qkv {
-
-// h: [N, d], N ≥ 1 -> v: [d]
-void pool(Matrix<const float> h, Pooling pooling, std::span<float> v);
-
-// Divides v by max(‖v‖, 10⁻¹²) in place.
-void normalize(std::span<float> v);
 
 struct PoolingOptions {
   Pooling pooling = Pooling::mean;

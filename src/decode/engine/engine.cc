@@ -5,6 +5,7 @@
 
 #include "core/system/threads.h"
 #include "core/to_size.h"
+#include "ops/rows.h"
 #include "qkv/system.h"
 
 namespace qkv {
@@ -37,10 +38,12 @@ Matrix<float> rows_of(Matrix<float> m, const std::vector<RowRange>& ranges, int6
   int64_t end = begin;
   for (const RowRange& range : ranges) end = range.begin == end ? range.end : -1;
   if (end >= 0) return m.row_range(begin, end);
-  const Matrix<float> copy = arena.matrix<float>(rows, m.cols);
-  int64_t n = 0;
+  const std::span<int32_t> numbers(arena.take<int32_t>(rows), to_size(rows));
+  auto next = numbers.begin();
   for (const RowRange& range : ranges)
-    for (int64_t row = range.begin; row < range.end; row++) std::copy_n(m.row(row), m.cols, copy.row(n++));
+    for (int64_t row = range.begin; row < range.end; row++) *next++ = static_cast<int32_t>(row);
+  const Matrix<float> copy = arena.matrix<float>(rows, m.cols);
+  gather_rows<float>(m, numbers, copy);
   return copy;
 }
 

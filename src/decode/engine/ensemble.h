@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "core/fail.h"
-#include "core/matrix.h"
 #include "model/transformer.h"
+#include "qkv/matrix.h"
 
 namespace qkv {
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/to_size.h"
+#include "ops/rows.h"
 #include "qkv/system.h"
 
 namespace qkv {
@@ -176,7 +177,7 @@ void KeyValueCache::fill(Sentence& sentence, int64_t tokens) {
     for (int32_t& row : rows) {
       row = new_row();
       for (const LayerCaches& caches : caches_)
-        for (const auto& cache : caches) std::fill_n(cache.self.row(row), cache.self.cols, 0.0f);
+        for (const auto& cache : caches) qkv::fill<float>(cache.self.row_range(row, row + 1), 0);
     }
   }
 }

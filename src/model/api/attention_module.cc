@@ -14,7 +14,7 @@ class AttentionBody : public Body<Real> {
   explicit AttentionBody(const ModelConfig& config)
       : config_(checked_config(config)),
         positions_(this->parameters, config_, false),
-        layer_(this->parameters, "", config_, scope(), this->sites, positions_.angles(), positions_.relative()) {}
+        layer_(this->parameters, "", config_, scope(), this->sites, of_first_layer(), positions_.relative()) {}
 
   std::string name() const override { return "MultiHeadAttention"; }
   int64_t longest() const override { return config_.uses_rotary() ? config_.max_length : 0; }
@@ -37,7 +37,7 @@ class AttentionBody : public Body<Real> {
 
   std::vector<Matrix<Real>> backward(const PackedCall<Real>& call, Matrix<Real> dy, Context& c) override {
     std::vector<Matrix<Real>> gradients;
-    for (const auto& x : call.inputs) gradients.push_back(c.arena.template zeros<Real>(x.rows, x.cols));
+    for (const auto& x : call.inputs) gradients.push_back(zeros<Real>(c.arena, x.rows, x.cols));
     gradients.resize(3);
     layer_.backward(dy, gradients[0], false, gradients[1], keys_, call.causal, c, saved_, gradients[2]);
     gradients.resize(call.inputs.size());
@@ -51,6 +51,9 @@ class AttentionBody : public Body<Real> {
   }
 
  private:
+  LayerPositions<Real> of_first_layer() const {
+    return positions_.tables() ? positions_.tables()->of_layer(config_.layer_kind(0)) : LayerPositions<Real>();
+  }
   AttentionScope scope() const { return config_.layer_kind(0) == 'l' ? AttentionScope::local : AttentionScope::global; }
   bool depends_on_place() const {
     const AttentionConfig& a = config_.attention;
@@ -61,7 +64,7 @@ class AttentionBody : public Body<Real> {
   static Matrix<const Real> apart(Matrix<const Real> x, Matrix<const Real> y, Context& c) {
     if (x.data != y.data) return x;
     const Matrix<Real> copy = c.arena.template matrix<Real>(x.rows, x.cols);
-    copy_rows(x, copy);
+    copy_rows<Real>(x, copy);
     return copy;
   }
 

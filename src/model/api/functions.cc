@@ -79,7 +79,7 @@ CrossEntropy cross_entropy(Matrix<const Real> logits, std::span<const int32_t> l
   if (dlogits.data) check_same_shape("cross_entropy", "dlogits", dlogits, logits);
   CrossEntropy result;
   result.tokens = std::ssize(labels) - std::ranges::count(labels, ignored);
-  if (dlogits.data && dlogits.data != logits.data) copy_rows(logits, dlogits);
+  if (dlogits.data && dlogits.data != logits.data) copy_rows<Real>(logits, dlogits);
   std::vector<Real> loss(labels.size()), nll(labels.size());
   const Real smoothing = static_cast<Real>(label_smoothing);
   const Real scale = static_cast<Real>(1 / static_cast<double>(std::max<int64_t>(result.tokens, 1)));

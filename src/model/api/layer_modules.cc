@@ -3,6 +3,7 @@
 #include "model/api/module_config.h"
 #include "model/api/position_parts.h"
 #include "model/stack.h"
+#include "ops/rows.h"
 
 namespace qkv::layers {
 namespace {
@@ -14,7 +15,7 @@ class LayerBody : public Body<Real> {
       : config_(checked_config(config)),
         kind_(kind),
         positions_(this->parameters, config_, kind.causal != Causal::none),
-        layer_(this->parameters, "", 0, config_, kind, this->sites, positions_.rotary(), positions_.relative()) {}
+        layer_(this->parameters, "", 0, config_, kind, this->sites, positions_.tables(), positions_.relative()) {}
 
   std::string name() const override { return kind_.cross ? "DecoderLayer" : "EncoderLayer"; }
   int64_t longest() const override { return config_.uses_rotary() ? config_.max_length : 0; }
@@ -31,7 +32,7 @@ class LayerBody : public Body<Real> {
   }
 
   std::vector<Matrix<Real>> backward(const PackedCall<Real>& call, Matrix<Real> dy, Context& c) override {
-    const Matrix<Real> dmemory = c.arena.template zeros<Real>(memory(call).rows, memory(call).cols);
+    const Matrix<Real> dmemory = zeros<Real>(c.arena, memory(call).rows, memory(call).cols);
     layer_.backward(dy, dmemory, self_, cross_, c, saved_);
     if (kind_.cross) return {dy, dmemory};
     return {dy};

@@ -210,7 +210,7 @@ std::vector<Matrix<const Real>> Module<Real>::backward(Matrix<const Real> dy) {
   s.backward_pass.emplace(s.arena);
   const Matrix<const Real> packed = s.output->template pack<Real>(dy, s.arena);
   const Matrix<Real> own = s.arena.template matrix<Real>(packed.rows, packed.cols);  // the layers overwrite it
-  copy_rows(packed, own);
+  copy_rows<Real>(packed, own);
   std::vector<Matrix<const Real>> gradients;
   for (const Matrix<Real>& dx : s.body->backward(s.packed, own, *s.context))
     gradients.push_back(s.packed.layouts[gradients.size()]->template unpack<Real>(dx, s.arena));

@@ -1,5 +1,6 @@
 #include "model/api/row_layout.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "core/fail.h"
@@ -38,7 +39,7 @@ RowLayout::RowLayout(const Rows& rows, int64_t n, const std::string& where) : gi
     const auto place = [&](size_t s) { return static_cast<int64_t>(s) * rows.width; };
     if (packed() < n)
       for (size_t s = 0; s < rows.lengths.size(); s++)
-        for (int64_t i = 0; i < rows.lengths[s]; i++) places.push_back(place(s) + i);
+        for (int64_t i = 0; i < rows.lengths[s]; i++) places.push_back(static_cast<int32_t>(place(s) + i));
   } else if (rows.offsets.empty()) {
     offsets = {0, static_cast<int32_t>(n)};
   } else {

@@ -1,12 +1,12 @@
 // The sequences in the rows of an input of a module. Padded batches are packed first: the layers know no padding.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
 
 #include "core/arena.h"
+#include "ops/rows.h"
 #include "qkv/attention.h"
 #include "qkv/layers.h"
 
@@ -16,7 +16,7 @@ struct RowLayout {
   int64_t given = 0;               // rows of the input
   std::vector<int32_t> offsets;    // of the packed sequences: [sequences + 1]
   std::vector<int32_t> positions;  // of each packed row in its sequence
-  std::vector<int64_t> places;     // of each packed row in the input; empty if all rows belong to a sequence
+  std::vector<int32_t> places;     // of each packed row in the input; empty if all rows belong to a sequence
 
   // Throws Error that begins with `where` unless `rows` fits to an input with this number of rows.
   RowLayout(const Rows& rows, int64_t given, const std::string& where);
@@ -31,15 +31,15 @@ struct RowLayout {
   Matrix<const Real> pack(Matrix<const Real> x, Arena& arena) const {
     if (packed() == given) return x;
     const Matrix<Real> y = arena.matrix<Real>(packed(), x.cols);
-    for (int64_t n = 0; n < y.rows; n++) std::copy_n(x.row(places[to_size(n)]), x.cols, y.row(n));
+    gather_rows<Real>(x, places, y);
     return y;
   }
   // Returns the rows at their places in the input, with zeros in between.
   template <class Real>
   Matrix<const Real> unpack(Matrix<const Real> x, Arena& arena) const {
     if (packed() == given) return x;
-    const Matrix<Real> y = arena.zeros<Real>(given, x.cols);
-    for (int64_t n = 0; n < x.rows; n++) std::copy_n(x.row(n), x.cols, y.row(places[to_size(n)]));
+    const Matrix<Real> y = zeros<Real>(arena, given, x.cols);
+    scatter_rows<Real>(x, places, y);
     return y;
   }
 };

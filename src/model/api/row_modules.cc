@@ -109,7 +109,8 @@ class EmbeddingBody : public Body<Real> {
       : config_(embedding_config(vocab, d_model, options)),
         vocab_(vocab),
         table_(this->parameters.add("weight", {vocab, d_model}, Init::gaussian(1 / std::sqrt(double(d_model))), true)),
-        layer_(this->parameters, "", table_, config_, false, AddedTable{"", 0}, this->sites) {}
+        positions_(config_),
+        layer_(this->parameters, "", table_, config_, false, AddedTable{"", 0}, this->sites, positions_) {}
 
   std::string name() const override { return "Embedding"; }
   std::vector<InputKind> inputs() const override { return {}; }
@@ -130,6 +131,7 @@ class EmbeddingBody : public Body<Real> {
   ModelConfig config_;
   int64_t vocab_;
   const Parameter<Real>* table_;
+  PositionTables<Real> positions_;
   qkv::Embedding<Real> layer_;
   typename qkv::Embedding<Real>::Saved saved_;
 };

@@ -3,6 +3,7 @@
 #include "model/api/body.h"
 #include "model/api/module_config.h"
 #include "model/stack.h"
+#include "ops/rows.h"
 
 namespace qkv::layers {
 namespace {
@@ -12,8 +13,8 @@ template <class Real>
 class StackPass {
  public:
   StackPass(Body<Real>& body, const std::string& name, int64_t layers, const ModelConfig& config, StackKind kind,
-            const RotaryTable<Real>* rotary)
-      : kind_(kind), stack_(body.parameters, name, layers, config, kind, body.sites, rotary) {}
+            const PositionTables<Real>* positions)
+      : kind_(kind), stack_(body.parameters, name, layers, config, kind, body.sites, positions) {}
 
   Matrix<Real> forward(Matrix<const Real> x, Matrix<const Real> memory, const VisibleKeys<Real>& self,
                        const VisibleKeys<Real>& cross, std::span<const int32_t> positions, Context& c) {
@@ -56,14 +57,14 @@ class StacksBody : public Body<Real> {
              std::optional<StackKind> decoder)
       : name_(name), config_(checked_config(config)) {
     const bool both = encoder && decoder;
-    if (config_.uses_rotary()) rotary_.emplace(config_);
-    const RotaryTable<Real>* rotary = rotary_ ? &*rotary_ : nullptr;
+    if (has_layer_positions(config_)) positions_.emplace(config_);
+    const PositionTables<Real>* positions = positions_ ? &*positions_ : nullptr;
     if (encoder)
       encoder_.emplace(*this, both ? "encoder" : "", checked_layers(name, "encoder_layers", config_.encoder_layers),
-                       config_, *encoder, rotary);
+                       config_, *encoder, positions);
     if (decoder)
       decoder_.emplace(*this, both ? "decoder" : "", checked_layers(name, "decoder_layers", config_.decoder_layers),
-                       config_, *decoder, rotary);
+                       config_, *decoder, positions);
   }
 
   std::string name() const override { return name_; }
@@ -90,7 +91,7 @@ class StacksBody : public Body<Real> {
       return {dy};
     }
     const Matrix<const Real> memory = call.inputs[is_whole() ? 0 : 1];
-    const Matrix<Real> dmemory = c.arena.template zeros<Real>(memory.rows, memory.cols);
+    const Matrix<Real> dmemory = zeros<Real>(c.arena, memory.rows, memory.cols);
     decoder_->backward(dy, dmemory, c);
     if (!is_whole()) return {dy, dmemory};
     encoder_->backward(dmemory, {}, c);
@@ -118,7 +119,7 @@ class StacksBody : public Body<Real> {
 
   const char* name_;
   ModelConfig config_;
-  std::optional<RotaryTable<Real>> rotary_;
+  std::optional<PositionTables<Real>> positions_;
   std::optional<StackPass<Real>> encoder_, decoder_;
 };
 

@@ -1,13 +1,12 @@
 #include "model/layers/attention.h"
 
 #include <algorithm>
-#include <bit>
-#include <cmath>
 
 #include "core/profile.h"
 #include "core/to_size.h"
 #include "ops/cached_attention.h"
 #include "ops/rotary.h"
+#include "ops/rows.h"
 
 namespace qkv {
 namespace {
@@ -54,14 +53,14 @@ Work attention_work(const AttentionInput<Real>& in) {
 
 // Runs the op with a workspace from the arena.
 template <class Real>
-void run_attention(const AttentionInput<Real>& in, Heads<Real> out, Heads<Real> lse, Arena& arena) {
+void run_attention(const AttentionInput<Real>& in, Heads<Real> out, Heads<Statistic<Real>> lse, Arena& arena) {
   const ProfiledOp profiled("attention", {in.sequences.count, in.heads, in.key_width}, attention_work(in));
   const Arena::Scope scope(arena);
   attention<Real>(in, out, lse, arena.bytes(attention_workspace(in)));
 }
 
 template <class Real>
-void run_attention_backward(const AttentionInput<Real>& in, Heads<const Real> out, Heads<const Real> lse,
+void run_attention_backward(const AttentionInput<Real>& in, Heads<const Real> out, Heads<const Statistic<Real>> lse,
                             Heads<const Real> dout, const AttentionGradients<Real>& gradients, Arena& arena) {
   const Work forward = attention_work(in);  // five products instead of two
   const ProfiledOp profiled("attention, backward", {in.sequences.count, in.heads, in.key_width},
@@ -70,34 +69,21 @@ void run_attention_backward(const AttentionInput<Real>& in, Heads<const Real> ou
   attention_backward<Real>(in, out, lse, dout, gradients, arena.bytes(attention_backward_workspace(in)));
 }
 
-// Returns 2^(−8(h + 1)/H) for heads h = 0 … H − 1. If H is not a power of two, these are the slopes of the next lower
-// power of two, followed by every other slope of the next higher one: section 3 of the ALiBi paper, and its code.
-template <class Real>
-std::vector<Real> alibi_slopes(int64_t heads) {
-  std::vector<Real> slopes;
-  const int64_t lower = std::bit_floor(static_cast<uint64_t>(heads));
-  for (int64_t h = 0; h < heads; h++) {
-    const double place = h < lower ? static_cast<double>(h + 1) : static_cast<double>(h - lower) + 0.5;
-    slopes.push_back(static_cast<Real>(std::exp2(-8 * place / static_cast<double>(lower))));
-  }
-  return slopes;
-}
-
 }  // namespace
 
 template <class Real>
 MultiHeadAttention<Real>::MultiHeadAttention(ParameterList<Real>& list, const std::string& name,
                                              const ModelConfig& config, AttentionScope scope, DropoutSites& sites,
-                                             Matrix<const Real> angles, const RelativeBias<Real>* relative)
+                                             const LayerPositions<Real>& positions, const RelativeBias<Real>* relative)
     : heads_(config.attention.heads),
       kv_heads_(config.key_value_heads()),
       key_width_(config.attention.key_width),
       value_width_(config.attention.value_width),
       window_(scope == AttentionScope::local ? config.attention.window : 0),
-      scale_(static_cast<Real>(config.attention_scale())),
-      softcap_(static_cast<Real>(config.attention.softcap)),
+      scale_(static_cast<Arithmetic<Real>>(config.attention_scale())),
+      softcap_(static_cast<Arithmetic<Real>>(config.attention.softcap)),
       norm_over_heads_(config.attention.query_key_norm_over_heads),
-      angles_(angles),
+      positions_(positions),
       relative_(relative),
       qkv_(list,
            {{name + ".q", heads_ * key_width_},
@@ -111,7 +97,6 @@ MultiHeadAttention<Real>::MultiHeadAttention(ParameterList<Real>& list, const st
     q_norm_.emplace(list, name + ".q_norm", norm_over_heads_ ? q_columns() : key_width_, config);
     k_norm_.emplace(list, name + ".k_norm", norm_over_heads_ ? k_columns() : key_width_, config);
   }
-  if (scope != AttentionScope::cross && config.positions == Positions::alibi) slopes_ = alibi_slopes<Real>(heads_);
 }
 
 template <class Real>
@@ -138,7 +123,7 @@ void MultiHeadAttention<Real>::normalize_backward(const Norm<Real>& norm, Matrix
 
 template <class Real>
 void MultiHeadAttention<Real>::rotate(Matrix<Real> m, std::span<const int32_t> positions, Rotation turn) const {
-  if (angles_.data) rotary<Real>(m, key_width_, positions, angles_, turn);
+  if (positions_.angles.data) rotary<Real>(m, key_width_, positions, positions_.angles, turn);
 }
 
 template <class Real>
@@ -159,7 +144,7 @@ AttentionInput<Real> MultiHeadAttention<Real>::input(const Saved& s, const Visib
   in.softcap = softcap_;
   in.causal = causal;
   if (window_ > 0) in.window = {window_ - 1, window_ - 1};  // if causal it ends at the query
-  if (!slopes_.empty()) in.alibi = slopes_.data();
+  in.alibi = positions_.slopes;
   in.distance_bias = s.distances;
   if (c) in.dropout = c->dropout(p_, site_);
   return in;
@@ -192,7 +177,7 @@ void MultiHeadAttention<Real>::normalize_and_rotate(const Sequences& sequences, 
     s.q = normalize(*q_norm_, s.q, c, s.q_norms);
     s.k = normalize(*k_norm_, s.k, c, s.k_norms);
   }
-  if (!angles_.data) return;
+  if (!positions_.angles.data) return;
   rotate(s.k, c.positions, Rotation::forward);
   rotate(s.q, s.x.rows == s.z.rows ? c.positions : last_positions(sequences, c), Rotation::forward);
   c.checked("rotary", s.k);
@@ -210,9 +195,10 @@ Matrix<Real> MultiHeadAttention<Real>::forward(Matrix<const Real> x, Matrix<cons
   normalize_and_rotate(keys, c, s);
   if (relative_) s.distances = relative_->distances(c.arena);
   s.heads = c.arena.matrix<Real>(x.rows, heads_ * value_width_);
-  s.lse = c.arena.take<Real>(x.rows * heads_);
+  s.lse = c.arena.take<Statistic<Real>>(x.rows * heads_);
   // head_h = softmax(Q_h K_hᵀ / √d_k + M) V_h
-  run_attention(input(s, keys, causal, &c), as_heads(s.heads, value_width_), Heads<Real>{s.lse, heads_, 1}, c.arena);
+  run_attention(input(s, keys, causal, &c), as_heads(s.heads, value_width_), Heads<Statistic<Real>>{s.lse, heads_, 1},
+                c.arena);
   c.checked("attention", s.heads);
   return output_.forward(s.heads, c);  // Y = [head_1; …; head_H] W_Oᵀ + b_O
 }
@@ -233,13 +219,12 @@ void MultiHeadAttention<Real>::backward(Matrix<const Real> dy, Matrix<Real> dx, 
   const Matrix<Real> dv = same_values ? dkv.col_range(K, KV) : c.arena.matrix<Real>(s.u.rows, KV - K);
 
   if (!all_are_keys(keys, dkv.rows))  // attention_backward does not assign the others
-    for (const Matrix<Real>& m : {dk, dv})
-      for (int64_t n = 0; n < m.rows; n++) std::fill_n(m.row(n), m.cols, Real(0));
+    for (const Matrix<Real>& m : {dk, dv}) fill<Real>(m, 0);
 
   const Matrix<Real> dheads = c.arena.matrix<Real>(s.heads.rows, s.heads.cols);
   output_.backward(s.heads, dy, dheads, c);
   const AttentionInput<Real> in = input(s, keys, causal, &c);
-  Real* ddistances = relative_ ? c.arena.take<Real>(relative_->size()) : nullptr;
+  Statistic<Real>* ddistances = relative_ ? c.arena.take<Statistic<Real>>(relative_->size()) : nullptr;
   const AttentionGradients<Real> gradients{
       as_heads(dq, key_width_), as_heads(dk, key_width_), as_heads(dv, value_width_), {}, ddistances};
   run_attention_backward<Real>(in, as_heads<const Real>(s.heads, value_width_), {s.lse, heads_, 1},
@@ -296,7 +281,7 @@ Matrix<Real> MultiHeadAttention<Real>::step(Matrix<const Real> x, Matrix<const R
   }
   normalize_and_rotate(q, q_norm_, c);
   normalize_and_rotate(new_kv.col_range(0, k_columns()), k_norm_, c);
-  for (int64_t n = 0; n < new_kv.rows; n++) std::copy_n(new_kv.row(n), new_kv.cols, kv.row(new_rows[to_size(n)]));
+  scatter_rows<Real>(new_kv, new_rows, kv);
   return attend_from(q, kv, keys, c);
 }
 
@@ -305,16 +290,15 @@ Matrix<Real> MultiHeadAttention<Real>::attend_from(Matrix<const Real> q, Matrix<
                                                    Context& c) const {
   const Matrix<Real> heads = c.arena.matrix<Real>(q.rows, heads_ * value_width_);
   const CachedKeys seen = window_ > 0 ? last_keys(keys, window_, q.rows, c.arena) : keys;
-  cached_attention<Real>({q, kv, seen, heads_, kv_heads_, key_width_, value_width_, scale_, softcap_,
-                          slopes_.empty() ? nullptr : slopes_.data(),
-                          relative_ ? relative_->distances(c.arena) : DistanceBias<const Real>()},
+  cached_attention<Real>({q, kv, seen, heads_, kv_heads_, key_width_, value_width_, scale_, softcap_, positions_.slopes,
+                          relative_ ? relative_->distances(c.arena) : DistanceBias<const Statistic<Real>>()},
                          heads, c.arena);
   return output_.forward(heads, c);
 }
 
 template <class Real>
 void MultiHeadAttention<Real>::weights(const VisibleKeys<Real>& keys, Causal causal, const Saved& s, int64_t sequence,
-                                       int64_t head, Matrix<Real> A) const {
+                                       int64_t head, Matrix<Statistic<Real>> A) const {
   attention_weights<Real>(input(s, keys, causal, nullptr), {s.lse, heads_, 1}, {sequence, head, 0, A.rows}, A.data,
                           A.stride);
 }

@@ -12,6 +12,7 @@
 #include "core/cached_keys.h"
 #include "model/layers/linear.h"
 #include "model/layers/norm.h"
+#include "model/layers/position_tables.h"
 #include "model/layers/relative_bias.h"
 #include "qkv/attention.h"
 #include "qkv/config.h"
@@ -23,8 +24,8 @@ enum class Rotation;  // ops/rotary.h
 // The keys that each query sees: those of its sequence which the masks allow.
 template <class Real>
 struct VisibleKeys : Sequences {
-  AttentionMask<const Real> mask;        // added to the scores; null data means none
-  AttentionMask<const uint8_t> allowed;  // 0 hides a key; null data means none
+  AttentionMask<const Statistic<Real>> mask;  // added to the scores; null data means none
+  AttentionMask<const uint8_t> allowed;       // 0 hides a key; null data means none
 
   VisibleKeys() = default;
   VisibleKeys(const Sequences& sequences) : Sequences(sequences) {}
@@ -41,15 +42,14 @@ class MultiHeadAttention {
     Matrix<Real> q, k, v;        // [N, H d_k], [M, K d_k], [M, K d_v]; column ranges of packed products
     std::span<typename Norm<Real>::Saved> q_norms, k_norms;  // of each head or of all, if they are normalized
     Matrix<Real> heads;                                      // [N, H d_v], the heads side by side
-    Real* lse = nullptr;                                     // [N, H]
-    DistanceBias<const Real> distances;                      // if there is a relative bias
+    Statistic<Real>* lse = nullptr;                          // [N, H]
+    DistanceBias<const Statistic<Real>> distances;           // if there is a relative bias
   };
 
-  // ALiBi, the window and rotary positions apply to self-attention only. `angles`: [max_length, r], the table of rotary
-  // positions (ops/rotary.h), which must outlive the layer; no rows if the layer has none. `relative`: the
-  // bias of self-attention, which must outlive the layer, or null.
+  // Positions and the window apply to self-attention only. `positions` and `relative`, the bias of distances or null,
+  // must outlive the layer.
   MultiHeadAttention(ParameterList<Real>& list, const std::string& name, const ModelConfig& config,
-                     AttentionScope scope, DropoutSites& sites, Matrix<const Real> angles = {},
+                     AttentionScope scope, DropoutSites& sites, const LayerPositions<Real>& positions = {},
                      const RelativeBias<Real>* relative = nullptr);
 
   // x: [N, d], z: [M, d] -> [N, d]. With rotary positions, c.positions are those of z. They are those of x too if
@@ -80,7 +80,7 @@ class MultiHeadAttention {
 
   // Computes the weights of one sequence and head of a forward pass without dropout: A: [T, S].
   void weights(const VisibleKeys<Real>& keys, Causal causal, const Saved& s, int64_t sequence, int64_t head,
-               Matrix<Real> A) const;
+               Matrix<Statistic<Real>> A) const;
 
  private:
   // Computes Q, K and V from the inputs.
@@ -102,10 +102,9 @@ class MultiHeadAttention {
 
   int64_t heads_, kv_heads_, key_width_, value_width_;
   int64_t window_;  // 0 means all keys
-  Real scale_, softcap_;
-  bool norm_over_heads_;       // of queries and keys
-  std::vector<Real> slopes_;   // of ALiBi, or empty
-  Matrix<const Real> angles_;  // [max_length, r], or empty
+  Arithmetic<Real> scale_, softcap_;
+  bool norm_over_heads_;  // of queries and keys
+  LayerPositions<Real> positions_;
   const RelativeBias<Real>* relative_;
   Linear<Real> qkv_, output_;
   std::optional<Norm<Real>> q_norm_, k_norm_;

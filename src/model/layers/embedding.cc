@@ -11,23 +11,18 @@ namespace qkv {
 
 template <class Real>
 Embedding<Real>::Embedding(ParameterList<Real>& list, const std::string& name, const Parameter<Real>* table,
-                           const ModelConfig& config, bool zero_start, AddedTable added, DropoutSites& sites)
+                           const ModelConfig& config, bool zero_start, AddedTable added, DropoutSites& sites,
+                           const PositionTables<Real>& positions)
     : table_(table),
-      scale_(config.scale_embeddings ? static_cast<Real>(std::sqrt(static_cast<double>(config.d_model))) : Real(1)),
+      fixed_(positions.added()),
+      scale_(config.scale_embeddings ? static_cast<Arithmetic<Real>>(std::sqrt(static_cast<double>(config.d_model)))
+                                     : 1),
       zero_start_(zero_start),
       p_(config.dropout.residual),
       site_(sites.next()) {
   const int64_t e = config.input_width();
-  if (config.positions == Positions::learned) {
+  if (config.positions == Positions::learned)
     learned_ = list.add(name + ".positions.weight", {config.max_length, e}, Init::gaussian(0.02));
-  } else if (config.has_sinusoids()) {
-    sinusoids_.resize(to_size(config.max_length * e));
-    sinusoids_matrix_ = {sinusoids_.data(), config.max_length, e};
-    sinusoidal_positions<Real>(config.positions, sinusoids_matrix_);
-  } else {  // nothing is added: one row of zeros for all positions
-    sinusoids_.resize(to_size(e));
-    sinusoids_matrix_ = {sinusoids_.data(), config.max_length, e, 0};
-  }
   // Starts as zeros, so that a row that does not occur in training adds nothing.
   if (added.rows > 0) added_ = list.add(name + "." + added.name + ".weight", {added.rows, e}, Init::zeros());
   if (config.embedding_norm) norm_.emplace(list, name + ".embedding_norm", e, config);
@@ -38,11 +33,11 @@ Embedding<Real>::Embedding(ParameterList<Real>& list, const std::string& name, c
 template <class Real>
 Matrix<Real> Embedding<Real>::forward(std::span<const int32_t> ids, std::span<const int32_t> positions,
                                       std::span<const int32_t> added, Context& c, Saved& s) const {
-  const Matrix<Real> P = position_table();
+  const Matrix<const Real> P = position_table();
   Matrix<Real> y = c.arena.matrix<Real>(static_cast<int64_t>(ids.size()), P.cols);
   const FiniteCheck::Part part(c.check, "embedding");
   embed(ids, P, positions, y);
-  assign_zero_starts(positions, P.row(0), y);
+  if (zero_start_) set_first_tokens<Real>(positions, P.row(0), y);
   if (added_) add_embedding<Real>(added_->matrix(), added, y);
   c.checked("lookup", y);
   if (norm_) y = norm_->forward(y, c, s.norm);
@@ -67,13 +62,12 @@ void Embedding<Real>::backward(Matrix<Real> gradient, std::span<const int32_t> i
   if (c.dropout(p_, site_).active()) dropout<Real>(gradient, c.dropout(p_, site_), gradient);
   c.checked("dropout", gradient, Pass::backward);
   if (norm_) norm_->backward(gradient, c, s.norm);
-  if (added_ && added_->gradient) embedding_backward<Real>(gradient, added, Real(1), added_->gradient_matrix());
-  if (learned_ && learned_->gradient)
-    embedding_backward<Real>(gradient, positions, Real(1), learned_->gradient_matrix());
+  if (added_ && added_->gradient) embedding_backward<Real>(gradient, added, 1, added_->gradient_matrix());
+  if (learned_ && learned_->gradient) embedding_backward<Real>(gradient, positions, 1, learned_->gradient_matrix());
   for (const Parameter<Real>* p : {added_, learned_})
     if (p && p->gradient) c.checked_gradient("lookup", p->gradient_matrix());
   if (!table_->gradient) return;
-  assign_zero_starts(positions, nullptr, gradient);
+  if (zero_start_) set_first_tokens<Real>(positions, nullptr, gradient);
   embedding_backward<Real>(gradient, ids, scale_, table_->gradient_matrix());
   c.checked_gradient("lookup", table_->gradient_matrix());
 }
@@ -84,19 +78,6 @@ void Embedding<Real>::embed(std::span<const int32_t> ids, Matrix<const Real> P, 
   if constexpr (std::is_same_v<Real, float>)
     if (table_->int8.values.data) return embedding(table_->int8, ids, scale_, P, positions, y);
   embedding<Real>(table_->matrix(), ids, scale_, P, positions, y);
-}
-
-template <class Real>
-void Embedding<Real>::assign_zero_starts(std::span<const int32_t> positions, const Real* row, Matrix<Real> y) const {
-  if (!zero_start_) return;
-  for (size_t n = 0; n < positions.size(); n++) {
-    if (positions[n] != 0) continue;
-    Real* out = y.row(static_cast<int64_t>(n));
-    if (row)
-      std::copy_n(row, y.cols, out);
-    else
-      std::fill_n(out, y.cols, Real(0));
-  }
 }
 
 template class Embedding<float>;

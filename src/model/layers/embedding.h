@@ -11,6 +11,7 @@
 #include "model/layers/linear.h"
 #include "model/layers/norm.h"
 #include "model/layers/parameter.h"
+#include "model/layers/position_tables.h"
 #include "qkv/config.h"
 
 namespace qkv {
@@ -30,9 +31,9 @@ class Embedding {
   };
 
   // `table`: [V, e], declared by the caller because it may be shared; e is config.input_width(). `name`: "encoder" or
-  // "decoder". With zero_start the token at position 0 has no embedding.
+  // "decoder". With zero_start the token at position 0 has no embedding. The tables must outlive the layer.
   Embedding(ParameterList<Real>& list, const std::string& name, const Parameter<Real>* table, const ModelConfig& config,
-            bool zero_start, AddedTable added, DropoutSites& sites);
+            bool zero_start, AddedTable added, DropoutSites& sites, const PositionTables<Real>& positions);
   Embedding(const Embedding&) = delete;
   Embedding& operator=(const Embedding&) = delete;
 
@@ -48,18 +49,15 @@ class Embedding {
  private:
   void embed(std::span<const int32_t> ids, Matrix<const Real> P, std::span<const int32_t> positions,
              Matrix<Real> y) const;
-  Matrix<Real> position_table() const { return learned_ ? learned_->matrix() : sinusoids_matrix_; }  // [max_length, e]
-  // Assigns `row` to the rows of the tokens without an embedding, or zeros if it is null.
-  void assign_zero_starts(std::span<const int32_t> positions, const Real* row, Matrix<Real> y) const;
+  Matrix<const Real> position_table() const { return learned_ ? learned_->matrix() : fixed_; }  // [max_length, e]
 
   const Parameter<Real>* table_;
   const Parameter<Real>* learned_ = nullptr;  // [max_length, e], or null
   const Parameter<Real>* added_ = nullptr;    // [rows, e], or null
-  std::vector<Real> sinusoids_;
-  Matrix<Real> sinusoids_matrix_;  // [max_length, e]; empty if positions are learned
+  Matrix<const Real> fixed_;                  // [max_length, e], if positions are not learned
   std::optional<Norm<Real>> norm_;
   std::optional<Linear<Real>> projection_;
-  Real scale_;
+  Arithmetic<Real> scale_;
   bool zero_start_;
   double p_;
   uint32_t site_;

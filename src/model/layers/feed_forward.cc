@@ -37,8 +37,7 @@ Matrix<Real> FeedForward<Real>::forward(Matrix<const Real> x, Context& c, Saved&
   // The output of relu is enough for backward: the gradient is 0 unless it is positive. So activations overwrite
   // their input for relu, and if no backward follows.
   s.hidden = kind_ == Activation::relu || c.inference ? s.a : c.arena.matrix<Real>(s.a.rows, s.a.cols);
-  first_.forward_into(x, s.a, c,
-                      [&](const Block& block) { activation<Real>(kind_, s.a, c.dropout(p_, site_), s.hidden, block); });
+  first_.forward_into(x, s.a, c, Epilogue<Real>::activation(kind_, c.dropout(p_, site_), s.hidden));
   c.checked("activation", s.hidden);
   return second_.forward(s.hidden, c);
 }
@@ -56,9 +55,7 @@ void FeedForward<Real>::backward(Matrix<const Real> dy, Matrix<Real> dx, bool ac
     first_.backward(s.x, d, dx, c, accumulate);
     return;
   }
-  second_.backward(s.hidden, dy, d, c, false, [&](const Block& block) {
-    activation_backward<Real>(kind_, s.a, d, c.dropout(p_, site_), d, block);
-  });
+  second_.backward(s.hidden, dy, d, c, false, Epilogue<Real>::activation_backward(kind_, c.dropout(p_, site_), s.a));
   c.checked("activation", d, Pass::backward);
   first_.backward(s.x, d, dx, c, accumulate);
 }

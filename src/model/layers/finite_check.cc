@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "ops/finite_rows.h"
+#include "ops/rows.h"
 
 namespace qkv {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "core/matrix.h"
+#include "qkv/matrix.h"
 
 namespace qkv {
 

@@ -1,48 +1,36 @@
 #include "model/layers/linear.h"
 
-#include "core/system/threads.h"
 #include "ops/int4_linear.h"
 #include "ops/int8_linear.h"
 #include "ops/row_linear.h"
 
 namespace qkv {
-namespace {
-
-// Calls `after`, if it is set, for blocks of rows of a finished result.
-template <class Real>
-void for_row_blocks(Matrix<Real> m, AfterBlock after) {
-  if (!after) return;
-  parallel_blocks(m.rows, 64, [&](int64_t begin, int64_t end) { after({begin, end, 0, m.cols}); });
-}
-
-}  // namespace
-
 template <class Real>
 void product(Matrix<const Real> x, const Parameter<Real>& weight, int64_t begin, int64_t end, const Real* bias,
-             Matrix<Real> y, Context& c, AfterBlock after) {
+             Matrix<Real> y, Context& c, const Epilogue<Real>& epilogue) {
   const int64_t in = weight.shape[1];
   if constexpr (std::is_same_v<Real, float>) {
     if (const Int4Matrix& W4 = weight.int4; W4.blocks)
-      return row_linear(x, W4.row_range(begin, end), bias, y, c.arena, after);
+      return row_linear(x, W4.row_range(begin, end), bias, y, c.arena, epilogue);
     if (const Int8Matrix& W8 = weight.int8; W8.values.data)
       return row_linear(x, Int8Matrix{{W8.values.row(begin), end - begin, in}, W8.scale + begin, W8.sums + begin}, bias,
-                        y, c.arena, after);
+                        y, c.arena, epilogue);
   }
   const Matrix<const Real> W(weight.value + begin * in, end - begin, in);
-  if (c.inference) return row_linear<Real>(x, W, bias, y, c.arena, after);
+  if (c.inference) return row_linear<Real>(x, W, bias, y, c.arena, epilogue);
   if constexpr (std::is_same_v<Real, float>)
-    if (c.int8) return int8_linear(x, W, bias, y, c.arena, after);
-  linear<Real>(x, W, bias, y, c.arena, after);
+    if (c.int8) return int8_linear(x, W, bias, y, c.arena, epilogue);
+  linear<Real>(x, W, bias, y, c.arena, epilogue);
 }
 
 template <class Real>
 void product_backward(Matrix<const Real> x, const Parameter<Real>& weight, int64_t begin, int64_t end,
-                      Matrix<const Real> dy, Matrix<Real> dx, Real* db, Context& c, bool accumulate,
-                      AfterBlock after_dx) {
+                      Matrix<const Real> dy, Matrix<Real> dx, Statistic<Real>* db, Context& c, bool accumulate,
+                      const Epilogue<Real>& of_dx) {
   const int64_t in = weight.shape[1], out = end - begin;
   const Matrix<const Real> W(weight.value + begin * in, out, in);
-  const Matrix<Real> dW{weight.gradient ? weight.gradient + begin * in : nullptr, out, in};
-  const LinearGradients<Real> gradients{dx, dW, db, accumulate, after_dx};
+  const Matrix<Statistic<Real>> dW{weight.gradient ? weight.gradient + begin * in : nullptr, out, in};
+  const LinearGradients<Real> gradients{dx, dW, db, accumulate, of_dx};
   if constexpr (std::is_same_v<Real, float>)
     if (c.int8) return int8_linear_backward(x, W, dy, gradients, c.arena);
   linear_backward<Real>(x, W, dy, gradients, c.arena);
@@ -64,13 +52,13 @@ Linear<Real>::Linear(ParameterList<Real>& list, const LinearOutputs& outputs, in
 
 template <class Real>
 void Linear<Real>::forward_into(Matrix<const Real> x, Matrix<Real> y, Context& c, int64_t out_begin, int64_t out_end,
-                                AfterBlock after) const {
+                                const Epilogue<Real>& epilogue) const {
   const Real* bias = bias_ ? bias_->value + out_begin : nullptr;
-  if (weight_->updates.empty() && !c.check) return product<Real>(x, *weight_, out_begin, out_end, bias, y, c, after);
+  if (weight_->updates.empty() && !c.check) return product<Real>(x, *weight_, out_begin, out_end, bias, y, c, epilogue);
   product<Real>(x, *weight_, out_begin, out_end, bias, y, c);
   for (const LowRank<Real>& update : weight_->updates) update.add(x, y, out_begin, c);
   c.checked("linear", y);
-  for_row_blocks(y, after);
+  apply(epilogue, y);
 }
 
 template <class Real>
@@ -82,28 +70,28 @@ Matrix<Real> Linear<Real>::forward(Matrix<const Real> x, Context& c, int64_t out
 
 template <class Real>
 void Linear<Real>::backward(Matrix<const Real> x, Matrix<const Real> dy, Matrix<Real> dx, Context& c, bool accumulate,
-                            int64_t out_begin, int64_t out_end, AfterBlock after_dx) const {
-  Real* db = bias_ ? bias_->gradient + out_begin : nullptr;
+                            int64_t out_begin, int64_t out_end, const Epilogue<Real>& of_dx) const {
+  Statistic<Real>* db = bias_ ? bias_->gradient + out_begin : nullptr;
   const bool more = !weight_->updates.empty() || c.check;  // work on dx
-  product_backward<Real>(x, *weight_, out_begin, out_end, dy, dx, db, c, accumulate, more ? AfterBlock() : after_dx);
+  product_backward<Real>(x, *weight_, out_begin, out_end, dy, dx, db, c, accumulate, more ? Epilogue<Real>() : of_dx);
   if (!more) return;
   for (const LowRank<Real>& update : weight_->updates) update.backward(x, dy, dx, out_begin, c);
   c.checked("linear", dx, Pass::backward);
   const int64_t in = weight_->shape[1];
   if (weight_->gradient)
-    c.checked_gradient("linear", Matrix<Real>(weight_->gradient + out_begin * in, out_end - out_begin, in));
-  c.checked_gradient("linear", Matrix<Real>{db, 1, out_end - out_begin});
-  for_row_blocks(dx, after_dx);
+    c.checked_gradient("linear", Matrix<Statistic<Real>>(weight_->gradient + out_begin * in, out_end - out_begin, in));
+  c.checked_gradient("linear", Matrix<Statistic<Real>>(db, 1, out_end - out_begin));
+  apply(of_dx, dx);
 }
 
 template void product(Matrix<const float>, const Parameter<float>&, int64_t, int64_t, const float*, Matrix<float>,
-                      Context&, AfterBlock);
+                      Context&, const Epilogue<float>&);
 template void product(Matrix<const double>, const Parameter<double>&, int64_t, int64_t, const double*, Matrix<double>,
-                      Context&, AfterBlock);
+                      Context&, const Epilogue<double>&);
 template void product_backward(Matrix<const float>, const Parameter<float>&, int64_t, int64_t, Matrix<const float>,
-                               Matrix<float>, float*, Context&, bool, AfterBlock);
+                               Matrix<float>, float*, Context&, bool, const Epilogue<float>&);
 template void product_backward(Matrix<const double>, const Parameter<double>&, int64_t, int64_t, Matrix<const double>,
-                               Matrix<double>, double*, Context&, bool, AfterBlock);
+                               Matrix<double>, double*, Context&, bool, const Epilogue<double>&);
 template class Linear<float>;
 template class Linear<double>;
 

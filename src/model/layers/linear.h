@@ -7,6 +7,7 @@
 
 #include "model/layers/context.h"
 #include "model/layers/parameter.h"
+#include "ops/epilogue.h"
 
 namespace qkv {
 
@@ -22,20 +23,20 @@ class Linear {
 
   // x: [N, in] -> [N, out], from the arena. [out_begin, out_end) selects a range of outputs; the default is all.
   Matrix<Real> forward(Matrix<const Real> x, Context& c) const { return forward(x, c, 0, out_); }
-  void forward_into(Matrix<const Real> x, Matrix<Real> y, Context& c, AfterBlock after) const {
-    forward_into(x, y, c, 0, out_, after);
+  void forward_into(Matrix<const Real> x, Matrix<Real> y, Context& c, const Epilogue<Real>& epilogue) const {
+    forward_into(x, y, c, 0, out_, epilogue);
   }
   Matrix<Real> forward(Matrix<const Real> x, Context& c, int64_t out_begin, int64_t out_end) const;
   void forward_into(Matrix<const Real> x, Matrix<Real> y, Context& c, int64_t out_begin, int64_t out_end,
-                    AfterBlock after = {}) const;
+                    const Epilogue<Real>& epilogue = {}) const;
 
   // Adds to the gradients of the parameters. Assigns dx: [N, in], or adds to it if `accumulate`.
   void backward(Matrix<const Real> x, Matrix<const Real> dy, Matrix<Real> dx, Context& c, bool accumulate = false,
-                AfterBlock after_dx = {}) const {
-    backward(x, dy, dx, c, accumulate, 0, out_, after_dx);
+                const Epilogue<Real>& of_dx = {}) const {
+    backward(x, dy, dx, c, accumulate, 0, out_, of_dx);
   }
   void backward(Matrix<const Real> x, Matrix<const Real> dy, Matrix<Real> dx, Context& c, bool accumulate,
-                int64_t out_begin, int64_t out_end, AfterBlock after_dx = {}) const;
+                int64_t out_begin, int64_t out_end, const Epilogue<Real>& of_dx = {}) const;
 
   int64_t out() const { return out_; }
 
@@ -50,13 +51,13 @@ class Linear {
 // 8 bits, inference, or quantized weights.
 template <class Real>
 void product(Matrix<const Real> x, const Parameter<Real>& weight, int64_t begin, int64_t end, const Real* bias,
-             Matrix<Real> y, Context& c, AfterBlock after = {});
+             Matrix<Real> y, Context& c, const Epilogue<Real>& epilogue = {});
 
 // Computes the gradients of product().
 template <class Real>
 void product_backward(Matrix<const Real> x, const Parameter<Real>& weight, int64_t begin, int64_t end,
-                      Matrix<const Real> dy, Matrix<Real> dx, Real* db, Context& c, bool accumulate = false,
-                      AfterBlock after_dx = {});
+                      Matrix<const Real> dy, Matrix<Real> dx, Statistic<Real>* db, Context& c, bool accumulate = false,
+                      const Epilogue<Real>& of_dx = {});
 
 extern template class Linear<float>;
 extern template class Linear<double>;

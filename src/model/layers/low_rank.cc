@@ -13,14 +13,6 @@ namespace qkv {
 namespace {
 
 template <class Real>
-void scale_rows(Matrix<Real> m, Real scale) {
-  parallel_rows(m.rows, m.cols, [&](int64_t begin, int64_t end) {
-    for (int64_t n = begin; n < end; n++)
-      for (int64_t i = 0; i < m.cols; i++) m(n, i) *= scale;
-  });
-}
-
-template <class Real>
 void apply(Matrix<const Real> x, Matrix<const Real> W, Matrix<Real> y, Context& c) {
   if (c.inference)
     row_linear<Real>(x, W, nullptr, y, c.arena);
@@ -47,7 +39,7 @@ template <class Real>
 Matrix<Real> LowRank<Real>::project(Matrix<const Real> x, Context& c) const {
   const Matrix<Real> t = c.arena.matrix<Real>(x.rows, A->shape[0]);
   apply<Real>(x, A->matrix(), t, c);
-  scale_rows(t, scale);
+  qkv::scale<Real>(t, scale);
   return t;
 }
 
@@ -70,7 +62,7 @@ void LowRank<Real>::backward(Matrix<const Real> x, Matrix<const Real> dy, Matrix
   const Matrix<Real> t = project(x, c), dt = c.arena.matrix<Real>(t.rows, t.cols);
   linear_backward<Real>(t, B->matrix().row_range(p.row, p.row + p.count), dy.col_range(p.column, p.column + p.count),
                         {dt, B->gradient_matrix().row_range(p.row, p.row + p.count), nullptr, false}, c.arena);
-  scale_rows(dt, scale);
+  qkv::scale<Real>(dt, scale);
   linear_backward<Real>(x, A->matrix(), dt, {dx, A->gradient_matrix(), nullptr, true}, c.arena);
   c.checked_gradient("adapter", A->gradient_matrix());
   c.checked_gradient("adapter", B->gradient_matrix());

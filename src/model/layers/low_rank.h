@@ -2,7 +2,8 @@
 // Adaptation of Large Language Models" (2021).
 #pragma once
 
-#include "core/matrix.h"
+#include "qkv/bfloat16.h"
+#include "qkv/matrix.h"
 
 namespace qkv {
 
@@ -15,7 +16,7 @@ struct LowRank {
   int64_t begin = 0, end = 0;          // the outputs of the layer that it changes
   const Parameter<Real>* A = nullptr;  // [r, in]
   const Parameter<Real>* B = nullptr;  // [end − begin, r]
-  Real scale = 1;                      // s
+  Arithmetic<Real> scale = 1;          // s
 
   // Adds s (x Aᵀ) B'ᵀ to y: [N, outputs], whose first column is output `first` of the layer. B' holds the rows of B for
   // the outputs of y.

@@ -9,7 +9,7 @@ Norm<Real>::Norm(ParameterList<Real>& list, const std::string& name, int64_t d, 
     : gamma_(list.add(name + ".weight", {d}, Init::ones())),
       beta_(config.norm.kind == NormKind::layer ? list.add(name + ".bias", {d}, Init::zeros()) : nullptr),
       centred_(config.norm.kind != NormKind::rms),
-      epsilon_(static_cast<Real>(config.norm.epsilon)) {}
+      epsilon_(static_cast<Arithmetic<Real>>(config.norm.epsilon)) {}
 
 template <class Real>
 Matrix<Real> Norm<Real>::forward(Matrix<const Real> x, Context& c, Saved& s) const {
@@ -20,7 +20,7 @@ Matrix<Real> Norm<Real>::forward(Matrix<const Real> x, Context& c, Saved& s) con
 
 template <class Real>
 void Norm<Real>::forward_into(Matrix<const Real> x, Matrix<Real> y, Context& c, Saved& s) const {
-  s = {x, centred_ ? c.arena.take<Real>(x.rows) : nullptr, c.arena.take<Real>(x.rows)};
+  s = {x, centred_ ? c.arena.take<Statistic<Real>>(x.rows) : nullptr, c.arena.take<Statistic<Real>>(x.rows)};
   layer_norm<Real>(x, gamma_->value, beta_ ? beta_->value : nullptr, epsilon_, y, s.mean, s.rstd);
   c.checked("norm", y);
 }
@@ -31,7 +31,7 @@ void Norm<Real>::backward(Matrix<Real> gradient, Context& c, const Saved& s) con
                             beta_ ? beta_->gradient : nullptr, c.arena);
   c.checked("norm", gradient, Pass::backward);
   for (const Parameter<Real>* p : {gamma_, beta_})
-    if (p) c.checked_gradient("norm", Matrix<Real>{p->gradient, 1, p->size()});
+    if (p) c.checked_gradient("norm", Matrix<Statistic<Real>>(p->gradient, 1, p->size()));
 }
 
 template class Norm<float>;

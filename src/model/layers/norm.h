@@ -13,8 +13,8 @@ template <class Real>
 class Norm {
  public:
   struct Saved {
-    Matrix<const Real> x;                   // [N, d]
-    Real *mean = nullptr, *rstd = nullptr;  // [N]; RMSNorm has no mean
+    Matrix<const Real> x;                             // [N, d]
+    Statistic<Real>*mean = nullptr, *rstd = nullptr;  // [N]; RMSNorm has no mean
   };
 
   // d: the width of a row.
@@ -30,7 +30,7 @@ class Norm {
  private:
   const Parameter<Real>*gamma_, *beta_;  // [d]; beta may be null
   bool centred_;
-  Real epsilon_;
+  Arithmetic<Real> epsilon_;
 };
 
 extern template class Norm<float>;

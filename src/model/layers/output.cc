@@ -18,15 +18,17 @@ namespace {
 // Returns the number of tokens whose logits exist at once: 512, or as many as fit in 32 MiB.
 int64_t rows_at_once(int64_t vocab) { return std::clamp<int64_t>((int64_t{1} << 23) / vocab, 1, 512); }
 
+// The losses of the rows of a pass.
 template <class Real>
-Loss sum(const Real* loss, const Real* nll, int64_t N) {
-  Loss total{0, 0, N};
-  for (int64_t n = 0; n < N; n++) {
-    total.loss += static_cast<double>(loss[n]);
-    total.nll += static_cast<double>(nll[n]);
-  }
-  return total;
-}
+struct RowLosses {
+  Statistic<Real>*loss, *nll;  // [N]
+  int64_t rows, block;
+
+  RowLosses(int64_t N, int64_t rows_of_a_block, Arena& arena)
+      : loss(arena.take<Statistic<Real>>(N)), nll(arena.take<Statistic<Real>>(N)), rows(N), block(rows_of_a_block) {}
+  Matrix<Statistic<Real>> of_block(int64_t begin, int64_t n) const { return {loss + begin, n, 1}; }
+  Loss sum() const { return {sum_losses<Real>(loss, rows, block), sum_losses<Real>(nll, rows, block), rows}; }
+};
 
 }  // namespace
 
@@ -41,7 +43,7 @@ template <class Real>
 void Output<Real>::logits_into(Matrix<const Real> h, Matrix<Real> y, Context& c) const {
   const Real* bias = bias_ ? bias_->value : nullptr;
   if (cap_ == 0) return product<Real>(h, *weight_, 0, y.cols, bias, y, c);
-  product<Real>(h, *weight_, 0, y.cols, bias, y, c, [&](const Block& block) { softcap<Real>(y.block(block), cap_); });
+  product<Real>(h, *weight_, 0, y.cols, bias, y, c, Epilogue<Real>::softcap(cap_));
 }
 
 template <>
@@ -83,9 +85,9 @@ void Output<float>::chosen(Matrix<const float> h, std::span<const int32_t> token
   const Arena::Scope scope(c.arena);
   const int64_t K = std::ssize(tokens), d = weight_->shape[1];
   const auto gather = [&]<class T>(const T* from, int64_t width) {
-    T* to = c.arena.take<T>(K * width);
-    for (int64_t i = 0; i < K; i++) std::copy_n(from + tokens[to_size(i)] * width, width, to + i * width);
-    return to;
+    const Matrix<T> to = c.arena.matrix<T>(K, width);
+    gather_rows<T>({from, weight_->shape[0], width}, tokens, to);
+    return to.data;
   };
   const float* bias = bias_ ? gather(bias_->value, 1) : nullptr;
   if (const Int8Matrix& W = weight_->int8; W.values.data)
@@ -97,73 +99,71 @@ void Output<float>::chosen(Matrix<const float> h, std::span<const int32_t> token
 
 template <class Real>
 Loss Output<Real>::loss(Matrix<const Real> h, std::span<const int32_t> labels, double smoothing, Context& c) const {
-  Loss total;
+  const Arena::Scope all(c.arena);
   const int64_t block = rows_at_once(weight_->shape[0]);
+  const RowLosses<Real> losses(h.rows, block, c.arena);
   for (int64_t begin = 0; begin < h.rows; begin += block) {
     const Arena::Scope scope(c.arena);
     const int64_t end = std::min(h.rows, begin + block), n = end - begin;
-    Real *loss = c.arena.take<Real>(n), *nll = c.arena.take<Real>(n);
     cross_entropy<Real>(logits(h.row_range(begin, end), c), labels.subspan(to_size(begin), to_size(n)),
-                        static_cast<Real>(smoothing), loss, nll);
-    total += sum(loss, nll, n);
+                        static_cast<Arithmetic<Real>>(smoothing), losses.loss + begin, losses.nll + begin);
   }
-  return total;
+  return losses.sum();
 }
 
 template <class Real>
 Loss Output<Real>::loss_and_gradient(Matrix<const Real> h, std::span<const int32_t> labels, double smoothing,
                                      Matrix<Real> dh, Context& c) const {
   const FiniteCheck::Part part(c.check, "output", TokenSide::target);
-  Loss total;
+  const Arena::Scope all(c.arena);
   const int64_t block = rows_at_once(weight_->shape[0]);
+  const RowLosses<Real> losses(h.rows, block, c.arena);
   for (int64_t begin = 0; begin < h.rows; begin += block) {
     const Arena::Scope scope(c.arena);
     const int64_t end = std::min(h.rows, begin + block), n = end - begin;
     const Matrix<const Real> rows = h.row_range(begin, end);
-    Real *loss = c.arena.take<Real>(n), *nll = c.arena.take<Real>(n);
     const Matrix<Real> d = logits(rows, c);  // becomes dlogits = p − q
     const Matrix<const Real> capped = keep_capped(d, c);
     c.checked("logits", d, Pass::forward, begin);
-    cross_entropy_with_gradient<Real>(d, labels.subspan(to_size(begin), to_size(n)), static_cast<Real>(smoothing),
-                                      Real(1), loss, nll);
-    c.checked("loss", Matrix<Real>(loss, n, 1), Pass::forward, begin);
+    cross_entropy_with_gradient<Real>(d, labels.subspan(to_size(begin), to_size(n)),
+                                      static_cast<Arithmetic<Real>>(smoothing), 1, losses.loss + begin,
+                                      losses.nll + begin);
+    c.checked("loss", losses.of_block(begin, n), Pass::forward, begin);
     backward(rows, capped, d, dh.row_range(begin, end), c, begin);
-    total += sum(loss, nll, n);
   }
-  return total;
+  return losses.sum();
 }
 
 template <class Real>
 Loss Output<Real>::r_drop_and_gradient(Matrix<const Real> h, Matrix<const Real> other, std::span<const int32_t> labels,
                                        Objective objective, Matrix<Real> dh, Matrix<Real> dother, Context& c) const {
   const FiniteCheck::Part part(c.check, "output", TokenSide::target);
-  Loss total;
+  const Arena::Scope all(c.arena);
   const int64_t block = rows_at_once(weight_->shape[0]);
+  const RowLosses<Real> losses(h.rows, block, c.arena);
   for (int64_t begin = 0; begin < h.rows; begin += block) {
     const Arena::Scope scope(c.arena);
     const int64_t end = std::min(h.rows, begin + block), n = end - begin;
     const Matrix<const Real> a = h.row_range(begin, end), b = other.row_range(begin, end);
-    Real *loss = c.arena.take<Real>(n), *nll = c.arena.take<Real>(n);
     const Matrix<Real> da = logits(a, c), db = logits(b, c);
     const Matrix<const Real> capped_a = keep_capped(da, c), capped_b = keep_capped(db, c);
     c.checked("logits", da, Pass::forward, begin);
     c.checked("logits", db, Pass::forward, begin);
-    r_drop_with_gradient<Real>(da, db, labels.subspan(to_size(begin), to_size(n)),
-                               static_cast<Real>(objective.label_smoothing), static_cast<Real>(objective.r_drop), loss,
-                               nll);
-    c.checked("loss", Matrix<Real>(loss, n, 1), Pass::forward, begin);
+    r_drop_with_gradient<Real>(
+        da, db, labels.subspan(to_size(begin), to_size(n)), static_cast<Arithmetic<Real>>(objective.label_smoothing),
+        static_cast<Arithmetic<Real>>(objective.r_drop), losses.loss + begin, losses.nll + begin);
+    c.checked("loss", losses.of_block(begin, n), Pass::forward, begin);
     backward(a, capped_a, da, dh.row_range(begin, end), c, begin);
     backward(b, capped_b, db, dother.row_range(begin, end), c, begin);
-    total += sum(loss, nll, n);
   }
-  return total;
+  return losses.sum();
 }
 
 template <class Real>
 Matrix<const Real> Output<Real>::keep_capped(Matrix<const Real> logits, Context& c) const {
   if (cap_ == 0) return {};
   const Matrix<Real> kept = c.arena.matrix<Real>(logits.rows, logits.cols);
-  copy_rows(logits, kept);
+  copy_rows<Real>(logits, kept);
   return kept;
 }
 
@@ -171,14 +171,11 @@ template <class Real>
 void Output<Real>::backward(Matrix<const Real> h, Matrix<const Real> capped, Matrix<Real> dlogits, Matrix<Real> dh,
                             Context& c, int64_t first) const {
   c.checked("loss", dlogits, Pass::backward, first);
-  if (cap_ > 0)
-    parallel_rows(h.rows, dlogits.cols, [&](int64_t begin, int64_t end) {
-      softcap_backward<Real>(capped.row_range(begin, end), cap_, dlogits.row_range(begin, end));
-    });
+  if (cap_ > 0) softcap_backward<Real>(capped, cap_, dlogits);
   product_backward<Real>(h, *weight_, 0, dlogits.cols, dlogits, dh, bias_ ? bias_->gradient : nullptr, c);
   c.checked("logits", dh, Pass::backward, first);
   c.checked_gradient("logits", weight_->gradient_matrix());
-  if (bias_) c.checked_gradient("logits", Matrix<Real>(bias_->gradient, 1, bias_->size()));
+  if (bias_) c.checked_gradient("logits", Matrix<Statistic<Real>>(bias_->gradient, 1, bias_->size()));
 }
 
 template class Output<float>;

@@ -42,7 +42,7 @@ template <class Real>
 class Output {
  public:
   // `weight`: [V, d], which may be the target embeddings; `bias`: [V] or null; `cap`: the softcap of logits, or 0.
-  Output(const Parameter<Real>* weight, const Parameter<Real>* bias, Real cap = 0)
+  Output(const Parameter<Real>* weight, const Parameter<Real>* bias, Arithmetic<Real> cap = 0)
       : weight_(weight), bias_(bias), cap_(cap) {}
 
   const Parameter<Real>& weight() const { return *weight_; }
@@ -79,7 +79,7 @@ class Output {
                 int64_t first) const;
 
   const Parameter<Real>*weight_, *bias_;
-  Real cap_;
+  Arithmetic<Real> cap_;
 };
 
 template <>

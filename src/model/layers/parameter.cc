@@ -1,18 +1,14 @@
 #include "model/layers/parameter.h"
 
 #include <algorithm>
-#include <cmath>
 #include <functional>
 #include <numeric>
 
 #include "core/fail.h"
-#include "core/random.h"
 #include "core/system/threads.h"
 #include "core/to_size.h"
 
 namespace qkv {
-
-Init Init::xavier(int64_t in, int64_t out) { return {0, std::sqrt(6.0 / static_cast<double>(in + out)), 0}; }
 
 template <class Real>
 int64_t Parameter<Real>::size() const {
@@ -88,9 +84,9 @@ void ParameterList<Real>::allocate_gradients() {
   int64_t total = 0;
   for (size_t i = 0; i < parameters_.size(); i++)
     if (has_gradient(i)) total += parameters_[i].size();
-  const Matrix<Real> block = gradient_memory_.matrix<Real>(1, total);
+  const auto block = gradient_memory_.matrix<Statistic<Real>>(1, total);
   gradients_ = {block.data, to_size(block.cols)};
-  Real* next = block.data;
+  Statistic<Real>* next = block.data;
   for (size_t i = 0; i < parameters_.size(); i++) {
     parameters_[i].gradient = has_gradient(i) ? next : nullptr;
     if (has_gradient(i)) next += parameters_[i].size();
@@ -153,13 +149,7 @@ void ParameterList<Real>::initialize(uint64_t seed, double deviation) {
     const Parameter<Real>& p = parameters_[to_size(i)];
     const bool noisy = p.init.uniform > 0 || p.init.normal > 0;
     const Init init = deviation > 0 && noisy ? Init{p.init.mean, 0, deviation} : p.init;
-    Random random(seed, Stream::parameters, static_cast<uint64_t>(i));
-    for (int64_t e = 0; e < p.size(); e++) {
-      double x = init.mean;
-      if (init.uniform > 0) x += init.uniform * (2 * random.uniform() - 1);
-      if (init.normal > 0) x += init.normal * random.normal();
-      p.value[e] = static_cast<Real>(x);
-    }
+    initial_values(init, Random(seed, Stream::parameters, static_cast<uint64_t>(i)), p.value, p.size());
   });
 }
 

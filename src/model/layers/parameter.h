@@ -13,20 +13,10 @@
 #include "core/arena.h"
 #include "core/quantized_matrix.h"
 #include "model/layers/low_rank.h"
+#include "ops/initial_values.h"
+#include "qkv/bfloat16.h"
 
 namespace qkv {
-
-// The initial value of each element: `mean`, plus uniform noise in [−uniform, uniform], plus normal noise with standard
-// deviation `normal`.
-struct Init {
-  double mean = 0, uniform = 0, normal = 0;
-
-  // Keeps the variance of activations and of gradients: Glorot, Bengio (2010).
-  static Init xavier(int64_t in, int64_t out);
-  static Init zeros() { return {}; }
-  static Init ones() { return {1, 0, 0}; }
-  static Init gaussian(double deviation) { return {0, 0, deviation}; }
-};
 
 template <class Real>
 struct Parameter {
@@ -37,7 +27,7 @@ struct Parameter {
   bool joined = false;  // belongs to the same linear layer as the parameter before it
   bool frozen = false;  // keeps its values in training
   Real* value = nullptr;
-  Real* gradient = nullptr;                 // null until allocate_gradients(), and of a frozen matrix
+  Statistic<Real>* gradient = nullptr;      // null until allocate_gradients(), and of a frozen matrix
   Int8Matrix int8 = {};                     // replaces `value` if it has data
   Int4Matrix int4 = {};                     // the same
   std::vector<LowRank<Real>> updates = {};  // of the linear layer whose first weight this is
@@ -45,7 +35,7 @@ struct Parameter {
   int64_t size() const;
   bool is_quantized() const { return int8.values.data || int4.blocks; }
   Matrix<Real> matrix() const { return {value, shape.at(0), shape.at(1)}; }
-  Matrix<Real> gradient_matrix() const { return {gradient, shape.at(0), shape.at(1)}; }
+  Matrix<Statistic<Real>> gradient_matrix() const { return {gradient, shape.at(0), shape.at(1)}; }
 };
 
 // The parameters of a model in the order of declaration, contiguous in memory, so that neighbours can be used as one
@@ -91,7 +81,7 @@ class ParameterList {
   const std::deque<Parameter<Real>>& all() const { return parameters_; }
   int64_t size() const;  // number of elements of all parameters
   std::span<Real> values() const { return values_; }
-  std::span<Real> gradients() const { return gradients_; }
+  std::span<Statistic<Real>> gradients() const { return gradients_; }
 
  private:
   void place(std::span<Real> values);
@@ -100,7 +90,8 @@ class ParameterList {
   std::deque<Parameter<Real>> parameters_;
   bool shares_ = false;
   Arena value_memory_, gradient_memory_;
-  std::span<Real> values_, gradients_;
+  std::span<Real> values_;
+  std::span<Statistic<Real>> gradients_;
   std::vector<std::shared_ptr<const void>> owners_;  // of the memory in use
 };
 

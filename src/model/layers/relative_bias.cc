@@ -4,7 +4,7 @@
 #include <cmath>
 #include <cstdlib>
 
-#include "core/to_size.h"
+#include "ops/distance_bias.h"
 
 namespace qkv {
 
@@ -30,25 +30,22 @@ RelativeBias<Real>::RelativeBias(ParameterList<Real>& list, const std::string& n
   // All distances from relative_distance on have the same bucket.
   const int64_t reach = std::min(config.attention.relative_distance, config.max_length);
   for (int64_t distance = -reach; distance <= reach; distance++)
-    buckets_.push_back(relative_bucket(distance, config.attention, causal));
+    buckets_.push_back(static_cast<int32_t>(relative_bucket(distance, config.attention, causal)));
 }
 
 template <class Real>
-DistanceBias<const Real> RelativeBias<Real>::distances(Arena& arena) const {
-  Real* numbers = arena.take<Real>(size());
+DistanceBias<const Statistic<Real>> RelativeBias<Real>::distances(Arena& arena) const {
   const int64_t width = std::ssize(buckets_);
-  for (int64_t h = 0; h < heads_; h++)
-    for (int64_t e = 0; e < width; e++) numbers[h * width + e] = weight_->matrix()(buckets_[to_size(e)], h);
-  return {numbers, width / 2};
+  const auto bias = arena.matrix<Statistic<Real>>(heads_, width);
+  distance_bias<Real>(weight_->matrix(), buckets_, bias);
+  return {bias.data, width / 2};
 }
 
 template <class Real>
-void RelativeBias<Real>::backward(const Real* ddistances) const {
+void RelativeBias<Real>::backward(const Statistic<Real>* ddistances) const {
   if (!weight_->gradient) return;  // frozen
-  const Matrix<Real> gradient = weight_->gradient_matrix();
-  const int64_t width = std::ssize(buckets_);
-  for (int64_t h = 0; h < heads_; h++)
-    for (int64_t e = 0; e < width; e++) gradient(buckets_[to_size(e)], h) += ddistances[h * width + e];
+  const Matrix<const Statistic<Real>> dbias(ddistances, heads_, std::ssize(buckets_));
+  distance_bias_backward(dbias, buckets_, weight_->gradient_matrix());
 }
 
 template class RelativeBias<float>;

@@ -27,16 +27,16 @@ class RelativeBias {
   RelativeBias(ParameterList<Real>& list, const std::string& name, const ModelConfig& config, bool causal);
 
   // Returns the bias of each head and distance, in the arena.
-  DistanceBias<const Real> distances(Arena& arena) const;
+  DistanceBias<const Statistic<Real>> distances(Arena& arena) const;
   // Adds to the gradient of the parameter, given that of the distances: [H, 2R + 1].
-  void backward(const Real* ddistances) const;
+  void backward(const Statistic<Real>* ddistances) const;
 
   int64_t size() const { return heads_ * static_cast<int64_t>(buckets_.size()); }  // of the distances of all heads
 
  private:
   const Parameter<Real>* weight_;
   int64_t heads_;
-  std::vector<int64_t> buckets_;  // of distances −R … R
+  std::vector<int32_t> buckets_;  // of distances −R … R
 };
 
 extern template class RelativeBias<float>;

@@ -6,7 +6,7 @@
 
 #include "model/layers/context.h"
 #include "model/layers/output.h"
-#include "qkv/recommendation.h"
+#include "ops/sampled_loss.h"
 
 namespace qkv {
 
@@ -15,20 +15,6 @@ struct Candidates {
   Matrix<const int32_t> ids;         // [N, 1 + k]
   std::span<const float> log_draws;  // [N, 1 + k]: log of the expected number of times in k draws; for sampled_softmax
 };
-
-// A loss over samples. `beta` is the β of gBCE.
-struct SampledLoss {
-  ItemLoss kind;
-  double beta = 1;
-
-  // The loss of a configuration, for `items` items.
-  static SampledLoss of(const RecommendationConfig& config, int64_t items);
-};
-
-// Replaces the scores s: [N, 1 + k] of the candidates by the gradient of the loss. Assigns the loss of each row to
-// loss: [N].
-template <class Real>
-void sampled_loss(SampledLoss kind, std::span<const float> log_draws, Matrix<Real> s, Real* loss);
 
 // Scores the candidates with the table `weight`: [V, d] and returns the loss. Gradients go where those of
 // Output::loss_and_gradient go.

@@ -8,8 +8,8 @@
 #include "core/system/isa.h"
 #include "core/system/threads.h"
 #include "core/to_size.h"
+#include "ops/cpu/parallel_rows.h"
 #include "ops/reference/embedding_reference.h"
-#include "ops/rows.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/cpu/embedding.cc"
@@ -132,6 +132,13 @@ void embedding_backward<float>(Matrix<const float> dy, std::span<const int32_t> 
     kernel(dy.col_range(begin, end), ids.data(), scale, dE.col_range(begin, end));
   });
 }
+
+template <class Real>
+void set_first_tokens(std::span<const int32_t> positions, const Real* row, Matrix<Real> y) {
+  reference::set_first_tokens(positions, row, y);
+}
+template void set_first_tokens(std::span<const int32_t>, const float*, Matrix<float>);
+template void set_first_tokens(std::span<const int32_t>, const double*, Matrix<double>);
 
 template <>
 void embedding_backward<double>(Matrix<const double> dy, std::span<const int32_t> ids, double scale,

@@ -4,8 +4,8 @@
 
 #include "core/profile.h"
 #include "core/system/isa.h"
+#include "ops/cpu/parallel_rows.h"
 #include "ops/reference/layer_norm_reference.h"
-#include "ops/rows.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/cpu/layer_norm.cc"

@@ -3,7 +3,7 @@
 
 #include <span>
 
-#include "core/matrix.h"
+#include "qkv/matrix.h"
 
 namespace qkv::reference {
 
@@ -24,6 +24,13 @@ template <class Real>
 void embedding_backward(Matrix<const Real> dy, std::span<const int32_t> ids, Real scale, Matrix<Real> dE) {
   for (int64_t n = 0; n < dy.rows; n++)
     for (int64_t i = 0; i < dy.cols; i++) dE(ids[n], i) += scale * dy(n, i);
+}
+
+template <class Real>
+void set_first_tokens(std::span<const int32_t> positions, const Real* row, Matrix<Real> y) {
+  for (int64_t n = 0; n < y.rows; n++)
+    for (int64_t i = 0; i < y.cols; i++)
+      if (positions[n] == 0) y(n, i) = row ? row[i] : Real(0);
 }
 
 }  // namespace qkv::reference

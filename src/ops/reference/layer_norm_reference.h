@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "core/matrix.h"
+#include "qkv/matrix.h"
 
 namespace qkv::reference {
 

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-#include "core/matrix.h"
+#include "qkv/matrix.h"
 
 namespace qkv::reference {
 

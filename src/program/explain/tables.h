@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/matrix.h"
 #include "program/explain/explain.h"
+#include "qkv/matrix.h"
 
 namespace qkv {
 

@@ -6,8 +6,8 @@
 
 #include <vector>
 
-#include "core/matrix.h"
 #include "data/log/item_features.h"
+#include "qkv/matrix.h"
 
 namespace qkv {
 

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "core/system/threads.h"
 #include "core/to_size.h"
+#include "ops/rows.h"
 
 namespace qkv {
 namespace {
@@ -40,15 +40,13 @@ void StepTable::replace(std::span<int32_t> ids) {
 
 const Transformer<float>& StepTable::gather(const Transformer<float>& model) {
   const Matrix<float> from = model.item_table().matrix(), to = small_.item_table().matrix();
-  parallel_blocks(std::ssize(items_), 256, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; i++) std::copy_n(from.row(items_[to_size(i)]), from.cols, to.row(i));
-  });
+  gather_rows<float>(from, items_, to.row_range(0, std::ssize(items_)));
   const auto others = [](const Transformer<float>& m) {
     return m.parameters().values().subspan(to_size(m.item_table().size()));
   };
   std::ranges::copy(others(model), others(small_).begin());
   const RowGradients zero = gradients();
-  std::fill_n(zero.table.data, zero.table.rows * zero.table.cols, 0.0f);
+  fill<float>(zero.table, 0);
   std::ranges::fill(zero.others, 0.0f);
   return small_;
 }

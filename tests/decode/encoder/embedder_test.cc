@@ -13,6 +13,7 @@
 #include "decode/encoder/pooling.h"
 #include "io/runs/run.h"
 #include "io/runs/tokenizer_files.h"
+#include "ops/pooling.h"
 #include "qkv/import.h"
 #include "qkv/runs.h"
 #include "qkv/system.h"
@@ -45,24 +46,6 @@ std::vector<float> row(const Embeddings& e, size_t i) {
   const auto width = static_cast<std::ptrdiff_t>(e.width);
   return {e.values.begin() + static_cast<std::ptrdiff_t>(i) * width,
           e.values.begin() + static_cast<std::ptrdiff_t>(i + 1) * width};
-}
-
-TEST(Pooling, TakesTheMeanTheFirstOrTheLastRow) {
-  const std::vector<float> h = {1, 2, 9, 3, 4, 9, 8, 0, 9};
-  const Matrix<const float> rows(h.data(), 3, 2, 3);
-  std::vector<float> v(2);
-  pool(rows, Pooling::mean, v);
-  EXPECT_EQ(v, (std::vector<float>{4, 2}));
-  pool(rows, Pooling::first, v);
-  EXPECT_EQ(v, (std::vector<float>{1, 2}));
-  pool(rows, Pooling::last, v);
-  EXPECT_EQ(v, (std::vector<float>{8, 0}));
-  v = {3, -4};
-  normalize(v);
-  EXPECT_EQ(v, (std::vector<float>{0.6F, -0.8F}));
-  v = {0, 0};
-  normalize(v);
-  EXPECT_EQ(v, (std::vector<float>{0, 0}));
 }
 
 TEST_F(EmbedderTest, VectorsAgreeWithTorch) {
@@ -216,7 +199,8 @@ TEST(Embedder, ReadsTheRunsOfTranslators) {
   Arena arena;
   Context context{.arena = arena, .inference = true};
   std::vector<float> wanted(to_size(run.model->config().d_model));
-  pool(run.model->encode(packed, context), Pooling::mean, wanted);
+  pool_rows<float>(run.model->encode(packed, context), packed.offsets, Pooling::mean,
+                   {wanted.data(), 1, std::ssize(wanted)});
   EXPECT_EQ(Embedder(path).embed({text}).values, wanted);
 }
 

@@ -4,10 +4,10 @@
 #include <vector>
 
 #include "core/fail.h"
-#include "core/matrix.h"
 #include "core/system/threads.h"
 #include "core/to_size.h"
 #include "ops/attention_view.h"
+#include "qkv/matrix.h"
 
 namespace qkv {
 

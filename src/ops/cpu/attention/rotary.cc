@@ -6,8 +6,8 @@
 
 #include "core/profile.h"
 #include "core/system/isa.h"
+#include "ops/cpu/parallel_rows.h"
 #include "ops/reference/rotary_reference.h"
-#include "ops/rows.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/cpu/attention/rotary.cc"

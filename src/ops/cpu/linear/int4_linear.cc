@@ -104,7 +104,7 @@ void quantize_int4(Matrix<const float> W, std::byte* blocks) {
 }
 
 void row_linear(Matrix<const float> X, const Int4Matrix& W, const float* b, Matrix<float> Y, Arena& scratch,
-                AfterBlock after) {
+                const Epilogue<float>& epilogue) {
   if (X.rows == 0) return;
   const ProfiledOp profiled("row linear, int4", {X.rows, X.cols, W.rows}, product_work(X.rows, W));
   const Arena::Scope scope(scratch);
@@ -114,7 +114,7 @@ void row_linear(Matrix<const float> X, const Int4Matrix& W, const float* b, Matr
   const auto columns = [&](int64_t first, int64_t last, int64_t block) {
     const int64_t begin = block * kSinkColumns, end = std::min(W.rows, begin + kSinkColumns);
     multiply(x, W, b, first, last, begin, end, Y);
-    if (after) after({first, last, begin, end});
+    epilogue.apply(Y, {first, last, begin, end});
   };
   const int64_t blocks = (W.rows + kSinkColumns - 1) / kSinkColumns;
   if (X.rows <= kFewInt4Rows) {  // every thread reads one contiguous run of weights

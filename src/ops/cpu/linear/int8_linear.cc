@@ -135,7 +135,7 @@ int64_t runs_of(const Int8Rows& to) { return (to.rows + kRun - 1) / kRun; }
 }  // namespace
 
 void int8_linear(Matrix<const float> X, Matrix<const float> W, const float* b, Matrix<float> Y, Arena& arena,
-                 AfterBlock after) {
+                 const Epilogue<float>& epilogue) {
   const ProfiledOp profiled("linear, int8", {X.rows, X.cols, W.rows}, product_work(X.rows, X.cols, W.rows, 1));
   const Arena::Scope scope(arena);
   const Int8Rows x(X.rows, X.cols, arena);
@@ -145,7 +145,7 @@ void int8_linear(Matrix<const float> X, Matrix<const float> W, const float* b, M
   const ResultBlocks blocks = blocks_of_rows(Y.rows, Y.cols);
   parallel_for(blocks.count(), [&](int64_t i) {
     multiply(x, w, b, false, blocks[i], Y);
-    if (after) after(blocks[i]);
+    epilogue.apply(Y, blocks[i]);
   });
 }
 
@@ -165,7 +165,7 @@ void int8_linear_backward(Matrix<const float> X, Matrix<const float> W, Matrix<c
   const ResultBlocks blocks = blocks_of_rows(N, in), weights{out, in, Int8Columns::kWidth, 256};
   const auto compute_dX = [&](int64_t i) {
     QKV_DISPATCH(MultiplyInt8Rows)(dy, w, nullptr, g.accumulate, blocks[i], g.dX);
-    if (g.after_dX) g.after_dX(blocks[i]);
+    g.epilogue.apply(g.dX, blocks[i]);
   };
   const auto add_dW = [&](int64_t i) {
     const Block at = weights[i];

@@ -10,11 +10,11 @@
 
 #include <hwy/highway.h>
 
-#include "core/matrix.h"
 #include "ops/cpu/linear/four_bytes-inl.h"
 #include "ops/cpu/linear/product-inl.h"
 #include "ops/int8_operands.h"
 #include "ops/row_linear.h"
+#include "qkv/matrix.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace qkv::HWY_NAMESPACE {

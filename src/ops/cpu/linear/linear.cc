@@ -103,16 +103,16 @@ Work product_work(int64_t M, int64_t K, int64_t N) {
 
 template <>
 void linear(Matrix<const float> X, Matrix<const float> W, const float* b, Matrix<float> Y, Arena& arena,
-            AfterBlock after) {
+            const Epilogue<float>& epilogue) {
   const ProfiledOp profiled("linear", {X.rows, X.cols, W.rows}, product_work(X.rows, X.cols, W.rows));
-  if (suits_tiles(W)) return tile_linear(X, W, b, Y, arena, after);
+  if (suits_tiles(W)) return tile_linear(X, W, b, Y, arena, epilogue);
   const auto add_bias = QKV_DISPATCH(AddBias);
   const ResultBlocks blocks = blocks_of_product(Y.rows, Y.cols);
   parallel_for(blocks.count(), [&](int64_t i) {
     const Block at = blocks[i];
     product(X.row_range(at.row_begin, at.row_end), W.row_range(at.col_begin, at.col_end), true, 0, Y.block(at));
     if (b) add_bias(b + at.col_begin, Y.block(at));
-    if (after) after(at);
+    epilogue.apply(Y, at);
   });
 }
 
@@ -147,23 +147,23 @@ void linear_backward(Matrix<const float> X, Matrix<const float> W, Matrix<const 
       const Block at = blocks[i - bands.count()];
       product(dY.row_range(at.row_begin, at.row_end), W.col_range(at.col_begin, at.col_end), false,
               g.accumulate ? 1 : 0, g.dX.block(at));
-      if (g.after_dX) g.after_dX(at);
+      g.epilogue.apply(g.dX, at);
     }
   });
 }
 
 template <>
 void linear(Matrix<const double> X, Matrix<const double> W, const double* b, Matrix<double> Y, Arena&,
-            AfterBlock after) {
+            const Epilogue<double>& epilogue) {
   reference::linear(X, W, b, Y);
-  if (after) after(Y.whole());
+  epilogue.apply(Y, Y.whole());
 }
 
 template <>
 void linear_backward(Matrix<const double> X, Matrix<const double> W, Matrix<const double> dY,
                      const LinearGradients<double>& g, Arena&) {
   reference::linear_backward(X, W, dY, g);
-  if (g.after_dX) g.after_dX(g.dX.whole());
+  g.epilogue.apply(g.dX, g.dX.whole());
 }
 
 }  // namespace qkv

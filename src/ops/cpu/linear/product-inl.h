@@ -10,9 +10,9 @@
 
 #include <hwy/highway.h>
 
-#include "core/matrix.h"
 #include "ops/cpu/simd/tile-inl.h"
 #include "ops/cpu/simd/transpose-inl.h"
+#include "qkv/matrix.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace qkv::HWY_NAMESPACE {

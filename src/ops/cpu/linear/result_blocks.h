@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "core/matrix.h"
+#include "qkv/matrix.h"
 
 namespace qkv {
 

@@ -216,11 +216,10 @@ void row_linear_blocks(Matrix<const float> X, const Int8Matrix& W, const float* 
 namespace {
 
 template <class Weights>
-void into(Matrix<float> Y, AfterBlock after, Matrix<const float> X, const Weights& W, const float* b, Arena& scratch) {
+void into(Matrix<float> Y, const Epilogue<float>& epilogue, Matrix<const float> X, const Weights& W, const float* b,
+          Arena& scratch) {
   const auto place = [&](const Block& at) { return Y.block(at); };
-  const auto done = [&](const Block& at, Matrix<float>) {
-    if (after) after(at);
-  };
+  const auto done = [&](const Block& at, Matrix<float>) { epilogue.apply(Y, at); };
   row_linear_blocks(X, W, b, {place, done}, scratch);
 }
 
@@ -228,20 +227,20 @@ void into(Matrix<float> Y, AfterBlock after, Matrix<const float> X, const Weight
 
 template <>
 void row_linear(Matrix<const float> X, Matrix<const float> W, const float* b, Matrix<float> Y, Arena& scratch,
-                AfterBlock after) {
-  into(Y, after, X, W, b, scratch);
+                const Epilogue<float>& epilogue) {
+  into(Y, epilogue, X, W, b, scratch);
 }
 
 void row_linear(Matrix<const float> X, const Int8Matrix& W, const float* b, Matrix<float> Y, Arena& scratch,
-                AfterBlock after) {
-  into(Y, after, X, W, b, scratch);
+                const Epilogue<float>& epilogue) {
+  into(Y, epilogue, X, W, b, scratch);
 }
 
 template <>
 void row_linear(Matrix<const double> X, Matrix<const double> W, const double* b, Matrix<double> Y, Arena&,
-                AfterBlock after) {
+                const Epilogue<double>& epilogue) {
   reference::linear(X, W, b, Y);
-  if (after) after(Y.whole());
+  epilogue.apply(Y, Y.whole());
 }
 
 }  // namespace qkv

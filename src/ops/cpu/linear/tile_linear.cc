@@ -73,7 +73,7 @@ struct BackwardBlocks {
   void compute_dX(int64_t begin, int64_t end) const {
     QKV_DISPATCH(MultiplyRows)
     (dY.row_range(begin, end), panels, nullptr, g.accumulate, g.dX.row_range(begin, end));
-    if (g.after_dX) g.after_dX({begin, end, 0, g.dX.cols});
+    g.epilogue.apply(g.dX, {begin, end, 0, g.dX.cols});
   }
   // Adds the contribution of one block of dY to its rows of dW and to db, unless they are null.
   void add(const Block& at, Matrix<float> dW, float* db) const {
@@ -130,13 +130,13 @@ void backward_by_bands(const BackwardBlocks& blocks) {
 }  // namespace
 
 void tile_linear(Matrix<const float> X, Matrix<const float> W, const float* b, Matrix<float> Y, Arena& arena,
-                 AfterBlock after) {
+                 const Epilogue<float>& epilogue) {
   const auto multiply = QKV_DISPATCH(MultiplyRows);
   const Arena::Scope scope(arena);
   const float* panels = packed(W, true, arena);
   parallel_blocks(X.rows, rows_of_a_block(X.rows), [&](int64_t begin, int64_t end) {
     multiply(X.row_range(begin, end), panels, b, false, Y.row_range(begin, end));
-    if (after) after({begin, end, 0, Y.cols});
+    epilogue.apply(Y, {begin, end, 0, Y.cols});
   });
 }
 

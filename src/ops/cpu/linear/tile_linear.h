@@ -12,7 +12,7 @@ inline bool suits_tiles(Matrix<const float> W) { return W.cols <= 256 || few_wei
 
 // The same contracts as linear and linear_backward in ops/linear.h.
 void tile_linear(Matrix<const float> X, Matrix<const float> W, const float* b, Matrix<float> Y, Arena& scratch,
-                 AfterBlock after);
+                 const Epilogue<float>& epilogue);
 void tile_linear_backward(Matrix<const float> X, Matrix<const float> W, Matrix<const float> dY,
                           const LinearGradients<float>& gradients, Arena& scratch);
 

@@ -5,8 +5,8 @@
 
 #include "core/profile.h"
 #include "core/system/isa.h"
+#include "ops/cpu/parallel_rows.h"
 #include "ops/reference/cross_entropy_reference.h"
-#include "ops/rows.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/cpu/logits/cross_entropy.cc"
@@ -111,6 +111,19 @@ template <>
 void log_softmax<double>(Matrix<double> logits) {
   reference::log_softmax(logits);
 }
+
+template <class Real>
+double sum_losses(const Statistic<Real>* loss, int64_t N, int64_t block) {
+  double total = 0;
+  for (int64_t begin = 0; begin < N; begin += block) {
+    double part = 0;
+    for (int64_t n = begin; n < std::min(N, begin + block); n++) part += static_cast<double>(loss[n]);
+    total += part;
+  }
+  return total;
+}
+template double sum_losses<float>(const float*, int64_t, int64_t);
+template double sum_losses<double>(const double*, int64_t, int64_t);
 
 }  // namespace qkv
 #endif

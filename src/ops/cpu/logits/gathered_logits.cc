@@ -9,8 +9,8 @@
 #include "core/profile.h"
 #include "core/system/isa.h"
 #include "core/to_size.h"
+#include "ops/cpu/parallel_rows.h"
 #include "ops/reference/gathered_logits_reference.h"
-#include "ops/rows.h"
 
 #ifndef QKV_OPS_CHOSEN_TOKEN
 #define QKV_OPS_CHOSEN_TOKEN

@@ -3,8 +3,8 @@
 
 #include "core/profile.h"
 #include "core/system/isa.h"
+#include "ops/cpu/parallel_rows.h"
 #include "ops/reference/r_drop_reference.h"
-#include "ops/rows.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/cpu/logits/r_drop.cc"

@@ -1,6 +1,7 @@
 #include "ops/softcap.h"
 
 #include "core/system/isa.h"
+#include "ops/cpu/parallel_rows.h"
 #include "ops/reference/softcap_reference.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -60,7 +61,9 @@ void softcap<double>(Matrix<double> z, double cap) {
 
 template <>
 void softcap_backward<float>(Matrix<const float> y, float cap, Matrix<float> d) {
-  QKV_DISPATCH(SoftcapBackwardRows)(y, cap, d);
+  const auto kernel = QKV_DISPATCH(SoftcapBackwardRows);
+  parallel_rows(y.rows, y.cols,
+                [&](int64_t begin, int64_t end) { kernel(y.row_range(begin, end), cap, d.row_range(begin, end)); });
 }
 
 template <>

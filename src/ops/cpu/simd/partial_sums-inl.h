@@ -7,8 +7,8 @@
 #define QKV_OPS_PARTIAL_SUMS_INL_H_
 #endif
 
-#include "core/matrix.h"
 #include "ops/cpu/simd/simd-inl.h"
+#include "qkv/matrix.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace qkv::HWY_NAMESPACE {

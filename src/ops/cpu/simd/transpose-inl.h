@@ -9,8 +9,8 @@
 
 #include <hwy/highway.h>
 
-#include "core/matrix.h"
 #include "ops/cpu/simd/simd-inl.h"
+#include "qkv/matrix.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace qkv::HWY_NAMESPACE {

@@ -1,22 +1,20 @@
-#include "model/layers/classification_head.h"
+#include "model/heads/classification_head.h"
 
-#include <cmath>
-
-#include "ops/reference/activation_reference.h"
+#include "ops/dense_activation.h"
 
 namespace qkv {
 namespace {
 
-double value_of(HeadActivation activation, double x) {
+DenseActivation activation_of(HeadActivation activation) {
   switch (activation) {
     case HeadActivation::tanh:
-      return std::tanh(x);
+      return DenseActivation::tanh;
     case HeadActivation::relu:
-      return reference::activation_value(Activation::relu, x);
+      return DenseActivation::relu;
     case HeadActivation::gelu:
-      return reference::activation_value(Activation::gelu, x);
+      return DenseActivation::gelu;
   }
-  return x;
+  return DenseActivation::identity;
 }
 
 }  // namespace
@@ -32,9 +30,7 @@ ClassificationHead::ClassificationHead(const ModelConfig& model, const Classific
 
 Matrix<float> ClassificationHead::forward(Matrix<const float> v, Context& c) const {
   Matrix<float> h = dense_.forward(v, c);
-  for (int64_t n = 0; n < h.rows; n++)
-    for (int64_t i = 0; i < h.cols; i++)
-      h.row(n)[i] = static_cast<float>(value_of(activation_, static_cast<double>(h.row(n)[i])));
+  dense_activation(activation_of(activation_), h);
   Norm<float>::Saved saved;
   if (norm_) h = norm_->forward(h, c, saved);
   return output_.forward(h, c);

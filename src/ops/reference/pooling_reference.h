@@ -1,0 +1,61 @@
+// Pooling and normalization of one sequence: ops/pooling.h.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+#include "qkv/embedder.h"
+#include "qkv/matrix.h"
+
+namespace qkv::reference {
+
+// v = Σ_n w_n h_n / divisor with the weights w_n = 1, or w_n = n + 1 for rows counted from 0.
+template <class Real>
+void weighted_sum(Matrix<const Real> h, bool by_place, double divisor, Real* v) {
+  std::vector<double> sum(static_cast<size_t>(h.cols));
+  for (int64_t n = 0; n < h.rows; n++) {
+    const double weight = by_place ? static_cast<double>(n + 1) : 1;
+    for (size_t i = 0; i < sum.size(); i++) sum[i] += weight * static_cast<double>(h.row(n)[i]);
+  }
+  for (size_t i = 0; i < sum.size(); i++) v[i] = static_cast<Real>(sum[i] / divisor);
+}
+
+template <class Real>
+void column_maximum(Matrix<const Real> h, Real* v) {
+  std::copy_n(h.row(0), h.cols, v);
+  for (int64_t n = 1; n < h.rows; n++)
+    for (int64_t i = 0; i < h.cols; i++) v[i] = std::max(v[i], h(n, i));
+}
+
+// h: [N, d], N ≥ 1 -> v: [d]
+template <class Real>
+void pool(Matrix<const Real> h, Pooling pooling, Real* v) {
+  const auto rows = static_cast<double>(h.rows);
+  switch (pooling) {
+    case Pooling::mean:
+      return weighted_sum(h, false, rows, v);
+    case Pooling::first:
+      return void(std::copy_n(h.row(0), h.cols, v));
+    case Pooling::last:
+      return void(std::copy_n(h.row(h.rows - 1), h.cols, v));
+    case Pooling::max:
+      return column_maximum(h, v);
+    case Pooling::mean_sqrt_len:
+      return weighted_sum(h, false, std::sqrt(rows), v);
+    case Pooling::weighted_mean:
+      return weighted_sum(h, true, rows * (rows + 1) / 2, v);
+  }
+}
+
+// v: [d]
+template <class Real>
+void normalize(Real* v, int64_t d) {
+  double squares = 0;
+  for (int64_t i = 0; i < d; i++) squares += static_cast<double>(v[i]) * static_cast<double>(v[i]);
+  const double norm = std::max(std::sqrt(squares), 1e-12);
+  for (int64_t i = 0; i < d; i++) v[i] = static_cast<Real>(static_cast<double>(v[i]) / norm);
+}
+
+}  // namespace qkv::reference
