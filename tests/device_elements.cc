@@ -1,5 +1,6 @@
-// Compiles every layer and model for elements that the host cannot read: an error here is a place above the ops that
-// touches a number. The result is not linked, because no op is defined for these elements yet.
+// Compiles the layers and the Transformer for elements that the host cannot read: an error here is a place above the
+// ops that touches a number. Parts that exist for float only are left out. The result is not linked, because no op is
+// defined for these elements yet.
 #include "core/device.h"
 #include "model/layers/attention.cc"
 #include "model/layers/embedding.cc"

@@ -26,6 +26,13 @@ def test_a_class_is_defined_in_one_file():
     assert not {name: sorted(found) for name, found in files.items() if len(found) > 1}
 
 
+def test_every_layer_is_compiled_for_elements_that_the_host_cannot_read():
+    included = re.findall(r'#include "(model/layers/\w+\.cc)"', (ROOT / "tests/device_elements.cc").read_text())
+    layers = {f"model/layers/{file.name}" for file in (ROOT / "src/model/layers").glob("*.cc")
+              if "template <class Real>" in file.read_text()}
+    assert layers and set(included) == layers
+
+
 def test_a_folder_needs_no_scrolling():
     folders = [folder for folder in (ROOT / "src").rglob("*") if folder.is_dir()]
     counts = {str(folder.relative_to(ROOT)): sum(path.is_file() for path in folder.iterdir()) for folder in folders}

@@ -51,7 +51,7 @@ class Arena {
   Matrix<T> matrix(int64_t rows, int64_t cols) {
     return {take<T>(rows * cols), rows, cols};
   }
-  // Like matrix(), filled with zeros. For elements that the host can write; ops/rows.h has one for all.
+  // Like matrix(), filled with zeros by the host. Layers use zeros() of ops/rows.h.
   template <class T>
   Matrix<T> zeros(int64_t rows, int64_t cols);
 

@@ -37,7 +37,7 @@ class Layer {
   };
 
   // `index`: the place of the layer in its stack, from which its kind of self-attention follows. `positions`
-  // must outlive the layer; null without rotary positions and ALiBi. `relative`: as in MultiHeadAttention.
+  // must outlive the layer; it may be null without rotary positions and ALiBi. `relative`: as in MultiHeadAttention.
   Layer(ParameterList<Real>& list, const std::string& name, int64_t index, const ModelConfig& config, StackKind kind,
         DropoutSites& sites, const PositionTables<Real>* positions = nullptr,
         const RelativeBias<Real>* relative = nullptr);

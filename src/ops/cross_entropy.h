@@ -23,7 +23,7 @@ template <class Real>
 void cross_entropy_with_gradient(Matrix<Real> logits, std::span<const int32_t> targets, Arithmetic<Real> smoothing,
                                  Arithmetic<Real> scale, Statistic<Real>* loss, Statistic<Real>* nll);
 
-// Returns the sum of N losses in double precision: of blocks of `block` losses each, in order.
+// Returns the sum of N losses in double precision: each block of `block` losses is summed in order, then the blocks.
 template <class Real>
 double sum_losses(const Statistic<Real>* loss, int64_t N, int64_t block);
 

@@ -7,7 +7,7 @@
 namespace qkv {
 
 // y = φ(y) for every element, computed in double precision.
-//   tanh, relu, sigmoid 1 / (1 + e^−y); gelu and silu as in ops/activation.h
+//   identity, tanh, relu, sigmoid 1 / (1 + e^−y); gelu and silu as in ops/activation.h
 template <class Real>
 void dense_activation(DenseActivation kind, Matrix<Real> y);
 

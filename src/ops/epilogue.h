@@ -35,8 +35,8 @@ class Epilogue {
 
   explicit operator bool() const { return kind_ != Kind::none; }
 
-  // Applies it to a block of the result that is complete, on the calling thread. Blocks begin at columns that are
-  // multiples of 128.
+  // Applies the epilogue to a block of the result that is complete, on the calling thread. Blocks begin at columns that
+  // are multiples of 128.
   void apply(Matrix<Real> result, const Block& block) const;
 
  private:
@@ -51,7 +51,7 @@ class Epilogue {
   Arithmetic<Real> cap_ = 0;
 };
 
-// Applies it to a whole result, on all threads.
+// Applies an epilogue to a whole result, on all threads.
 template <class Real>
 void apply(const Epilogue<Real>& epilogue, Matrix<Real> result);
 

@@ -31,7 +31,7 @@ void copy_rows(Matrix<const Real> from, Matrix<Real> to);
 template <class Real>
 void gather_rows(Matrix<const Real> from, std::span<const int32_t> rows, Matrix<Real> to);
 
-// Row rows[i] of `to` = row i of `from`: [rows, to.cols]. The rows differ from each other.
+// Row rows[i] of `to` = row i of `from`: [rows, to.cols]. If a row repeats, the last one counts.
 template <class Real>
 void scatter_rows(Matrix<const Real> from, std::span<const int32_t> rows, Matrix<Real> to);
 

@@ -11,7 +11,7 @@ namespace qkv {
 // y = cap tanh(z / cap), in place: z: [N, V] becomes y. On the calling thread.
 template <class Real>
 void softcap(Matrix<Real> z, Arithmetic<Real> cap);
-// dz = dy (1 − (y / cap)²), in place: d: [N, V] is dy and becomes dz. y: [N, V], the result of softcap.
+// dz = dy (1 − (y / cap)²), in place: d: [N, V] is dy and becomes dz. y: [N, V], the result of softcap. On all threads.
 template <class Real>
 void softcap_backward(Matrix<const Real> y, Arithmetic<Real> cap, Matrix<Real> d);
 

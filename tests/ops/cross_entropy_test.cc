@@ -115,6 +115,14 @@ TEST(CrossEntropy, HiddenLogitsHaveProbabilityZero) {
   });
 }
 
+// In one sum, the small losses after the large one would be lost.
+TEST(CrossEntropy, LossesAreSummedBlockByBlock) {
+  const std::vector<double> loss = {0x1p52, 0.25, 0.5, 0.5, 0.25};
+  EXPECT_EQ(sum_losses<double>(loss.data(), 5, 2), 0x1p52 + 1);
+  EXPECT_EQ(sum_losses<double>(loss.data(), 5, 5), 0x1p52);
+  EXPECT_EQ(sum_losses<double>(loss.data(), 0, 2), 0);
+}
+
 TEST(CrossEntropy, DoesNotDependOnTheNumberOfThreads) {
   for_each_isa([] {
     const auto run = [] {

@@ -61,6 +61,17 @@ TEST(Embedding, IsAddedToEachRow) {
   });
 }
 
+TEST(Embedding, FirstTokensAreReplaced) {
+  const std::vector<int32_t> positions = {0, 1, 0};
+  const std::vector<float> row = {7, 8};
+  Padded<float> y({3, 2}, {1, 2, 3, 4, 5, 6});
+  set_first_tokens<float>(positions, row.data(), y.view());
+  EXPECT_EQ(y.values(), (std::vector<float>{7, 8, 3, 4, 7, 8}));
+  set_first_tokens<float>(positions, nullptr, y.view());
+  EXPECT_EQ(y.values(), (std::vector<float>{0, 0, 3, 4, 0, 0}));
+  y.expect_gaps_untouched();
+}
+
 TEST(Embedding, GradientMatchesFiniteDifferences) {
   const std::vector<int32_t> ids = {2, 0, 2, 6}, positions = {0, 1, 2, 0};
   std::vector<double> table = testing::normal<double>(V * 5, 1), P = testing::normal<double>(15, 2), dE(V * 5);

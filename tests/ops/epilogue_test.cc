@@ -1,6 +1,10 @@
 // Epilogues of products: each block of a result as the op of the whole matrix computes it.
 #include "ops/epilogue.h"
 
+#include <functional>
+#include <utility>
+#include <vector>
+
 #include "ops/activation.h"
 #include "ops/softcap.h"
 #include "tests/support/kernels.h"
@@ -14,7 +18,7 @@ using testing::Shape;
 constexpr Shape kShape{70, 300};
 const Dropout kDrop{0.25f, 5, 3, 1 << 12};
 
-// Returns the result after an epilogue of blocks, and of the whole matrix.
+// Applies an epilogue to the blocks of a matrix and to a whole one, and expects these values in both.
 void expect_blocks_and_whole(const std::function<Epilogue<float>(Matrix<float>)>& epilogue,
                              const std::vector<float>& wanted) {
   Padded<float> blocks(kShape, 1), whole(kShape, 1);

@@ -67,8 +67,16 @@ TEST(Rows, Gather) {
   });
 }
 
-TEST(Rows, Scatter) {
-  for_each_case(false, [](const std::vector<int32_t>& rows, Shape shape) {
+TEST(Rows, GatherOfIntegers) {
+  const std::vector<int8_t> bytes = {1, 2, 3, 4, 5, 6};
+  const std::vector<int32_t> rows = {2, 0, 2};
+  std::vector<int8_t> found(6);
+  gather_rows(Matrix<const int8_t>(bytes.data(), 3, 2), rows, Matrix<int8_t>(found.data(), 3, 2));
+  EXPECT_EQ(found, (std::vector<int8_t>{5, 6, 1, 2, 5, 6}));
+}
+
+TEST(Rows, ScatterKeepsTheLastOfRowsThatRepeat) {
+  for_each_case(true, [](const std::vector<int32_t>& rows, Shape shape) {
     Padded<float> from(shape, 2);
     const Matrix<const float> x = from.view();
     expect_same(

@@ -5,6 +5,7 @@
 
 #include "ops/activation.h"
 #include "ops/epilogue.h"
+#include "ops/softcap.h"
 #include "tests/support/kernels.h"
 
 namespace qkv::testing {
@@ -18,6 +19,10 @@ void expect_epilogue_of_every_block(Padded<float>& result, Shape shape, Product&
   activation<float>(Activation::relu, result.view(), drop, wanted.view(), result.view().whole());
   EXPECT_EQ(found.values(), wanted.values());
   found.expect_gaps_untouched();
+  softcap<float>(result.view(), 2.5f);
+  const std::vector<float> capped = result.values();
+  product(Epilogue<float>::softcap(2.5f));  // in place: a block must not be capped twice
+  EXPECT_EQ(result.values(), capped);
 }
 
 }  // namespace qkv::testing

@@ -12,7 +12,6 @@
 #include "core/to_size.h"
 #include "decode/batches.h"
 #include "decode/encoder/pairs.h"
-#include "decode/encoder/pooling.h"
 #include "io/runs/run.h"
 #include "io/weights/tensor_view.h"
 #include "ops/pooling.h"

@@ -47,7 +47,7 @@ class Sequence {
   // Chooses tokens, given the rows of `log_p`, or of `next` if excluded() is set, from first_row on. Called
   // concurrently for different sequences.
   virtual void extend(Matrix<float> log_p, int64_t first_row, KeyValueCache& cache) = 0;
-  virtual void extend(const BestNext& /*next*/, int64_t /*first_row*/, KeyValueCache&) {}
+  virtual void extend(const BestNext& /*next*/, int64_t /*first_row*/, KeyValueCache&) {}  // override with excluded()
   // Reports the tokens that were chosen, and ends the sequence if they are the last.
   virtual void emit(KeyValueCache& cache) = 0;
   virtual bool is_done() const = 0;

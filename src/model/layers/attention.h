@@ -7,7 +7,6 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <vector>
 
 #include "core/cached_keys.h"
 #include "model/layers/linear.h"

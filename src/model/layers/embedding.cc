@@ -1,9 +1,7 @@
 #include "model/layers/embedding.h"
 
-#include <algorithm>
 #include <cmath>
 
-#include "core/to_size.h"
 #include "ops/dropout.h"
 #include "ops/embedding.h"
 

@@ -5,7 +5,6 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <vector>
 
 #include "model/layers/context.h"
 #include "model/layers/linear.h"

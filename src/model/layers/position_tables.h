@@ -23,7 +23,7 @@ class PositionTables {
   PositionTables(const PositionTables&) = delete;
   PositionTables& operator=(const PositionTables&) = delete;
 
-  // Returns what is added to the embeddings, [max_length, e]: sinusoids, or zeros, of which there is one row.
+  // Returns what is added to the embeddings, [max_length, e]: sinusoids, or one row of zeros with stride 0.
   Matrix<const Real> added() const { return added_; }
   // kind: ModelConfig::layer_kind of a layer.
   LayerPositions<Real> of_layer(char kind) const {

@@ -1,7 +1,6 @@
 #include "model/layers/sampled_loss.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "core/to_size.h"
 #include "ops/cross_entropy.h"

@@ -28,16 +28,24 @@ void gather_rows(Matrix<const Real> from, std::span<const int32_t> rows, Matrix<
   });
 }
 
+// Calls f(begin, end) for bands of columns, on all threads, or once if the matrix is small. Where rows may repeat,
+// threads cannot divide them.
+template <class F>
+void parallel_columns(int64_t rows, int64_t cols, F&& f) {
+  parallel_blocks(cols, rows * cols <= 16384 ? std::max<int64_t>(1, cols) : 128, f);
+}
+
 template <class Real>
 void scatter_rows(Matrix<const Real> from, std::span<const int32_t> rows, Matrix<Real> to) {
-  parallel_rows(from.rows, from.cols, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; i++) std::copy_n(from.row(i), from.cols, to.row(rows[to_size(i)]));
+  parallel_columns(from.rows, from.cols, [&](int64_t begin, int64_t end) {
+    for (int64_t i = 0; i < from.rows; i++)
+      std::copy(from.row(i) + begin, from.row(i) + end, to.row(rows[to_size(i)]) + begin);
   });
 }
 
 template <class Real>
 void scatter_add_rows(Matrix<const Real> from, std::span<const int32_t> rows, Matrix<Real> to) {
-  parallel_blocks(from.cols, 64, [&](int64_t begin, int64_t end) {
+  parallel_columns(from.rows, from.cols, [&](int64_t begin, int64_t end) {
     for (int64_t i = 0; i < from.rows; i++) {
       const Real* x = from.row(i);
       Real* sum = to.row(rows[to_size(i)]);

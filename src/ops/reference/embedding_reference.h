@@ -28,9 +28,10 @@ void embedding_backward(Matrix<const Real> dy, std::span<const int32_t> ids, Rea
 
 template <class Real>
 void set_first_tokens(std::span<const int32_t> positions, const Real* row, Matrix<Real> y) {
-  for (int64_t n = 0; n < y.rows; n++)
-    for (int64_t i = 0; i < y.cols; i++)
-      if (positions[n] == 0) y(n, i) = row ? row[i] : Real(0);
+  for (int64_t n = 0; n < y.rows; n++) {
+    if (positions[n] != 0) continue;
+    for (int64_t i = 0; i < y.cols; i++) y(n, i) = row ? row[i] : Real(0);
+  }
 }
 
 }  // namespace qkv::reference
