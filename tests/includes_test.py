@@ -141,6 +141,16 @@ def commands_of_tests():
     return {file: found.get(file, other) for file in (ROOT / "tests").glob("*/*_test.cc")}
 
 
+def first_includes(sources):
+    """The headers that come first in one of these files, which compiles them without other headers before them."""
+    found = set()
+    for source in sources:
+        mark, path = next(iter(includes(source)), ("", ""))
+        if mark == '"':
+            found |= {folder / path for folder in (ROOT / "src", ROOT / "include", ROOT)}
+    return found
+
+
 def syntax_errors(file, command):
     """The compiler's messages on one file alone, with the options of the build."""
     arguments = shlex.split(command["command"])
@@ -162,6 +172,8 @@ def test_a_file_compiles_without_the_others_of_its_folder():
     chosen = sorted(files) if changed is None else changes.affected_files(sorted(files), changed)
     # A header of the tests takes long to compile, and many include it, so only tests that changed themselves count.
     chosen += sorted(file for file in tests if changed is None or file in changed)
+    compiled = first_includes(file for file in files if file.suffix == ".cc")  # they are chosen if their headers are
+    chosen = [file for file in chosen if file not in compiled]
     files |= tests
     chosen = [file for file in chosen if files[file]["file"] != str(file)]  # the build has compiled the others
     with ThreadPool(os.cpu_count()) as pool:
