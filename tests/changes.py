@@ -48,12 +48,16 @@ def includes(file):
     return re.findall(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', file.read_text(encoding="utf-8"), re.MULTILINE)
 
 
+def files_of(included):
+    """The project's files that these pairs of includes() name."""
+    found = (folder / path for mark, path in included if mark == '"' for folder in (ROOT / "src", ROOT / "include", ROOT))
+    return {path for path in found if path.is_file()}
+
+
 @cache
 def included_files(file):
     """The project's files that a file includes itself."""
-    found = (folder / path for mark, path in includes(file) if mark == '"'
-             for folder in (ROOT / "src", ROOT / "include", ROOT))
-    return {path for path in found if path.is_file()}
+    return files_of(includes(file))
 
 
 def affected_files(files, changed):

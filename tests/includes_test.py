@@ -143,12 +143,7 @@ def commands_of_tests():
 
 def first_includes(sources):
     """The headers that come first in one of these files, which compiles them without other headers before them."""
-    found = set()
-    for source in sources:
-        mark, path = next(iter(includes(source)), ("", ""))
-        if mark == '"':
-            found |= {folder / path for folder in (ROOT / "src", ROOT / "include", ROOT)}
-    return found
+    return {header for source in sources for header in changes.files_of(includes(source)[:1])}
 
 
 def syntax_errors(file, command):

@@ -60,8 +60,8 @@ struct QuantizeReport {
 };
 
 // Writes the run directory `out` ("": the path of `run` with "-int8" or "-int4" appended), whole or not at all: a copy
-// of `run`, whatever its kind, with quantized matrices of products and embeddings. It serves as other runs do but
-// cannot be trained. `bits` is 8 or 4. With 4, matrices of linear layers have 4 bits where their number of rows is a
+// of `run`, whatever its kind, with quantized matrices of products and embeddings. It can be served,
+// but not trained. `bits` is 8 or 4. With 4, matrices of linear layers have 4 bits where their number of rows is a
 // multiple of 16 and of columns a multiple of 64; the other matrices have 8, among them the embeddings and the output.
 // Throws Error, naming the file, if `out` exists, or if `run` is invalid, is quantized already, or has no matrix that
 // may have so few bits.

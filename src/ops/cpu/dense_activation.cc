@@ -3,6 +3,7 @@
 #include "ops/reference/dense_activation_reference.h"
 
 namespace qkv {
+
 template <class Real>
 void dense_activation(DenseActivation kind, Matrix<Real> y) {
   if (kind == DenseActivation::identity) return;

@@ -133,18 +133,18 @@ void embedding_backward<float>(Matrix<const float> dy, std::span<const int32_t> 
   });
 }
 
+template <>
+void embedding_backward<double>(Matrix<const double> dy, std::span<const int32_t> ids, double scale,
+                                Matrix<double> dE) {
+  reference::embedding_backward(dy, ids, scale, dE);
+}
+
 template <class Real>
 void set_first_tokens(std::span<const int32_t> positions, const Real* row, Matrix<Real> y) {
   reference::set_first_tokens(positions, row, y);
 }
 template void set_first_tokens(std::span<const int32_t>, const float*, Matrix<float>);
 template void set_first_tokens(std::span<const int32_t>, const double*, Matrix<double>);
-
-template <>
-void embedding_backward<double>(Matrix<const double> dy, std::span<const int32_t> ids, double scale,
-                                Matrix<double> dE) {
-  reference::embedding_backward(dy, ids, scale, dE);
-}
 
 }  // namespace qkv
 #endif
