@@ -26,6 +26,7 @@ BELOW = {
     "chat": {"core", "text"},
     "ranks": {"core"},
     "ops": {"core"},
+    "device": {"core", "ops"},
     "data": {"core", "ranks", "text"},
     "model/layers": {"core", "ops"},
     "model": {"core", "ops", "model/layers"},
@@ -52,7 +53,7 @@ BELOW = {
     "serve": {"core", "serve/http", "serve/engine", "serve/api"},
 }
 STANDARD = re.compile(r"[a-z_]+")  # <vector>: no path and no .h
-C_HEADERS = {"include/qkv/transport.h": {"stddef.h", "stdint.h"}}  # which plugins in C include
+C_HEADERS = {f"include/qkv/{name}.h": {"stddef.h", "stdint.h"} for name in ("device", "transport")}  # which plugins in C include
 
 
 def sources(folder):

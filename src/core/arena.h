@@ -7,14 +7,13 @@
 #include <span>
 #include <type_traits>
 
+#include "core/device.h"
+#include "core/system/memory_source.h"
 #include "core/to_size.h"
 #include "qkv/error.h"
 #include "qkv/matrix.h"
 
 namespace qkv {
-
-size_t physical_memory();  // of the machine, in bytes
-inline double mebibytes(size_t bytes) { return static_cast<double>(bytes) / (1 << 20); }
 
 // Thrown when an arena is exhausted.
 class ArenaFull : public Error {
@@ -22,21 +21,46 @@ class ArenaFull : public Error {
   using Error::Error;
 };
 
-// One reserved range of addresses. Pages are committed the first time they are reached and kept, so after one step of
-// the largest size no later step asks the system for memory. Blocks are aligned to 64 bytes and uninitialized.
-// Not thread-safe.
+// One reserved range of addresses. Memory is committed the first time it is reached and kept, so after one step of the
+// largest size no later step asks its source for more. Blocks are aligned to 64 bytes. Not thread-safe.
+class MemoryRange {
+ public:
+  // Throws Error if the addresses cannot be reserved.
+  MemoryRange(MemorySource& source, size_t reserve_bytes);
+  ~MemoryRange();
+  MemoryRange(const MemoryRange&) = delete;
+  MemoryRange& operator=(const MemoryRange&) = delete;
+
+  void* take(size_t bytes);
+  void release_from(size_t mark) { used_ = mark; }
+  // Gives the whole pages of a part of the range back to the system. Its contents are lost; it can be used again.
+  void forget(void* begin, size_t bytes);
+
+  size_t used() const { return used_; }
+  size_t high_water() const { return high_water_; }  // the most ever used at once
+
+ private:
+  MemorySource& source_;
+  char* base_ = nullptr;
+  size_t reserved_ = 0;
+  size_t committed_ = 0;
+  size_t used_ = 0;
+  size_t high_water_ = 0;
+};
+
+// A range of the host's memory and, from the first element of a device on, one of the device's. Blocks are
+// uninitialized. Not thread-safe.
 class Arena {
  public:
-  // Throws Error if the addresses cannot be reserved. The default reserves the machine's physical memory.
+  // Throws Error if the addresses cannot be reserved. The default reserves the memory that the machine has.
   explicit Arena(size_t reserve_bytes = 0);
-  ~Arena();
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
 
   // Returns `count` elements. Throws ArenaFull when the reservation or the machine's memory is exhausted.
   template <class T>
   T* take(int64_t count) {
-    return static_cast<T*>(take_bytes(to_size(count) * sizeof(T)));
+    return static_cast<T*>((kOnDevice<T> ? device() : host_).take(to_size(count) * sizeof(T)));
   }
   // Returns `count` objects initialized with T(). They are never destroyed.
   template <class T>
@@ -46,7 +70,7 @@ class Arena {
     std::uninitialized_value_construct_n(first, count);
     return {first, count};
   }
-  std::span<std::byte> bytes(size_t count) { return {static_cast<std::byte*>(take_bytes(count)), count}; }
+  std::span<std::byte> bytes(size_t count) { return {static_cast<std::byte*>(host_.take(count)), count}; }
   template <class T>
   Matrix<T> matrix(int64_t rows, int64_t cols) {
     return {take<T>(rows * cols), rows, cols};
@@ -55,33 +79,35 @@ class Arena {
   template <class T>
   Matrix<T> zeros(int64_t rows, int64_t cols);
 
-  // Gives the whole pages of a part of the arena back to the system. Its contents are lost; it can be used again.
-  void forget(void* begin, size_t bytes);
+  void forget(void* begin, size_t bytes) { host_.forget(begin, bytes); }
 
-  size_t used() const { return used_; }
-  size_t high_water() const { return high_water_; }  // bytes, the most ever used at once
+  // Bytes of the host's memory, and of the device's.
+  size_t used() const { return host_.used(); }
+  size_t high_water() const { return host_.high_water(); }
+  size_t device_high_water() const { return device_ ? device_->high_water() : 0; }
 
   // Releases everything that was taken during its lifetime.
   class Scope {
    public:
-    explicit Scope(Arena& arena) : arena_(arena), mark_(arena.used_) {}
-    ~Scope() { arena_.used_ = mark_; }
+    explicit Scope(Arena& arena) : arena_(arena), host_(arena.host_.used()), device_(arena.device_used()) {}
+    ~Scope() {
+      arena_.host_.release_from(host_);
+      if (arena_.device_) arena_.device_->release_from(device_);
+    }
     Scope(const Scope&) = delete;
     Scope& operator=(const Scope&) = delete;
 
    private:
     Arena& arena_;
-    size_t mark_;
+    size_t host_, device_;
   };
 
  private:
-  void* take_bytes(size_t bytes);
+  MemoryRange& device();
+  size_t device_used() const { return device_ ? device_->used() : 0; }
 
-  char* base_ = nullptr;
-  size_t reserved_ = 0;
-  size_t committed_ = 0;
-  size_t used_ = 0;
-  size_t high_water_ = 0;
+  MemoryRange host_;
+  std::unique_ptr<MemoryRange> device_;
 };
 
 template <class T>

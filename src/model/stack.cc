@@ -224,9 +224,7 @@ Matrix<Real> Stack<Real>::step(Matrix<Real> x, const CachedKeys& self, const Cac
   return norm_ ? norm_->forward(x, c, s) : x;
 }
 
-template class Layer<float>;
-template class Layer<double>;
-template class Stack<float>;
-template class Stack<double>;
+QKV_FOR_ELEMENTS(template class Layer);
+QKV_FOR_ELEMENTS(template class Stack);
 
 }  // namespace qkv

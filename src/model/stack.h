@@ -127,9 +127,7 @@ class Stack {
   int64_t end_ = 0;  // of the parameters
 };
 
-extern template class Layer<float>;
-extern template class Layer<double>;
-extern template class Stack<float>;
-extern template class Stack<double>;
+QKV_FOR_ELEMENTS(extern template class Layer);
+QKV_FOR_ELEMENTS(extern template class Stack);
 
 }  // namespace qkv

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/device.h"
 #include "core/fail.h"
 #include "core/to_size.h"
 #include "model/recompute.h"
@@ -48,6 +49,12 @@ std::span<const int32_t> types_of(const Packed& source, int64_t types, Arena& ar
   const std::span<int32_t> zeros(arena.take<int32_t>(source.tokens()), to_size(source.tokens()));
   std::ranges::fill(zeros, 0);
   return zeros;
+}
+
+template <class Real>
+Uploaded<Real> upload(const Packed& source, const Packed& target, std::span<const int32_t> labels) {
+  return Uploaded<Real>({source.ids, source.offsets, source.positions, source.types, target.ids, target.offsets,
+                         target.positions, target.gaps, labels});
 }
 
 void check_labels(const Batch& batch, int64_t vocab) {
@@ -224,6 +231,7 @@ template <class Real>
 Loss Transformer<Real>::loss(const Batch& batch, double smoothing, Context& c) const {
   check_labels(batch, config_.target_vocab);
   const Arena::Scope scope(c.arena);
+  [[maybe_unused]] const auto uploaded = upload<Real>(batch.source, batch.target, batch.labels);
   Context lean = without_backward(c);
   Saved s;
   forward(batch.source, batch.target, lean, s);
@@ -249,6 +257,7 @@ Loss Transformer<Real>::loss_and_gradient(const Batch& batch, Objective objectiv
 template <class Real>
 Loss Transformer<Real>::loss_and_gradient(const Batch& batch, LossOf loss_of, Context& c) const {
   const Arena::Scope scope(c.arena);
+  [[maybe_unused]] const auto uploaded = upload<Real>(batch.source, batch.target, batch.labels);
   Saved s;
   forward(batch.source, batch.target, c, s);
   const Matrix<Real> dh = c.arena.matrix<Real>(s.h.rows, s.h.cols);
@@ -331,7 +340,6 @@ Matrix<Real> Transformer<Real>::step(const Step& s, const std::vector<typename L
   return decoder_->step(x, s.self, s.cross, caches, s.new_rows, c);
 }
 
-template class Transformer<float>;
-template class Transformer<double>;
+QKV_FOR_ELEMENTS(template class Transformer);
 
 }  // namespace qkv

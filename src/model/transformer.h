@@ -120,7 +120,6 @@ int64_t count_parameters(const ModelConfig& config, const ItemInputs& items = {}
 // must outlive it.
 Sequences sequences_of(const Packed& queries, const Packed& keys);
 
-extern template class Transformer<float>;
-extern template class Transformer<double>;
+QKV_FOR_ELEMENTS(extern template class Transformer);
 
 }  // namespace qkv

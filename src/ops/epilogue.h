@@ -12,6 +12,8 @@ namespace qkv {
 template <class Real>
 class Epilogue {
  public:
+  enum class Kind { none, activation, activation_backward, softcap };
+
   Epilogue() = default;  // nothing
 
   // y = dropout(φ(result)), as ops/activation.h defines it; y may be the result.
@@ -35,12 +37,19 @@ class Epilogue {
 
   explicit operator bool() const { return kind_ != Kind::none; }
 
+  // Its parts, for the ops of a device.
+  Kind kind() const { return kind_; }
+  Activation function() const { return activation_; }
+  const Dropout& drop() const { return drop_; }
+  Matrix<const Real> x() const { return x_; }
+  Matrix<Real> y() const { return y_; }
+  Arithmetic<Real> cap() const { return cap_; }
+
   // Applies the epilogue to a block of the result that is complete, on the calling thread. Blocks begin at columns that
   // are multiples of 128.
   void apply(Matrix<Real> result, const Block& block) const;
 
  private:
-  enum class Kind { none, activation, activation_backward, softcap };
   explicit Epilogue(Kind kind) : kind_(kind) {}
 
   Kind kind_ = Kind::none;

@@ -20,9 +20,9 @@ struct Launch {
 // Throws Error if a number of ranks is invalid.
 Launch find_launch(FunctionRef<const char*(const char*)> get);
 
-// Returns the path of the plugin "local" or "mpi": the environment variable QKV_TRANSPORT, or libqkv_KIND.so next to
-// the program or library that contains this function, or else in the folder where plugins are installed.
-std::string plugin_path(const std::string& kind);
+// Returns the path of the plugin "local" or "mpi": the environment variable QKV_TRANSPORT, or as plugin_path does
+// (core/system/plugin.h).
+std::string transport_path(const std::string& kind);
 
 // Loads a plugin, which is never unloaded. Throws Error, naming the file and what is accepted, if it cannot be loaded
 // or has another interface.

@@ -69,13 +69,13 @@ TEST(TransportPlugin, OfOneMachineHasTheInterface) {
 
 TEST(TransportPlugin, IsTheInstalledOneOrThatOfTheEnvironmentOrThatOfTheProgramsFolder) {
   ::unsetenv("QKV_TRANSPORT");
-  EXPECT_TRUE(plugin_path("mpi").ends_with("/qkv/libqkv_mpi.so")) << plugin_path("mpi");
+  EXPECT_TRUE(transport_path("mpi").ends_with("/qkv/libqkv_mpi.so")) << transport_path("mpi");
   const std::string near = std::filesystem::read_symlink("/proc/self/exe").parent_path() / "libqkv_sample.so";
   testing::spill(near, "");
-  EXPECT_EQ(plugin_path("sample"), near);
+  EXPECT_EQ(transport_path("sample"), near);
   std::filesystem::remove(near);
   ::setenv("QKV_TRANSPORT", "/some/plugin.so", 1);
-  EXPECT_EQ(plugin_path("mpi"), "/some/plugin.so");
+  EXPECT_EQ(transport_path("mpi"), "/some/plugin.so");
   ::unsetenv("QKV_TRANSPORT");
 }
 

@@ -303,7 +303,6 @@ void MultiHeadAttention<Real>::weights(const VisibleKeys<Real>& keys, Causal cau
                           A.stride);
 }
 
-template class MultiHeadAttention<float>;
-template class MultiHeadAttention<double>;
+QKV_FOR_ELEMENTS(template class MultiHeadAttention);
 
 }  // namespace qkv

@@ -111,7 +111,6 @@ class MultiHeadAttention {
   uint32_t site_;
 };
 
-extern template class MultiHeadAttention<float>;
-extern template class MultiHeadAttention<double>;
+QKV_FOR_ELEMENTS(extern template class MultiHeadAttention);
 
 }  // namespace qkv

@@ -78,7 +78,6 @@ void Embedding<Real>::embed(std::span<const int32_t> ids, Matrix<const Real> P, 
   embedding<Real>(table_->matrix(), ids, scale_, P, positions, y);
 }
 
-template class Embedding<float>;
-template class Embedding<double>;
+QKV_FOR_ELEMENTS(template class Embedding);
 
 }  // namespace qkv

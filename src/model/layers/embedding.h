@@ -62,7 +62,6 @@ class Embedding {
   uint32_t site_;
 };
 
-extern template class Embedding<float>;
-extern template class Embedding<double>;
+QKV_FOR_ELEMENTS(extern template class Embedding);
 
 }  // namespace qkv

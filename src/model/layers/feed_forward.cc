@@ -60,7 +60,6 @@ void FeedForward<Real>::backward(Matrix<const Real> dy, Matrix<Real> dx, bool ac
   first_.backward(s.x, d, dx, c, accumulate);
 }
 
-template class FeedForward<float>;
-template class FeedForward<double>;
+QKV_FOR_ELEMENTS(template class FeedForward);
 
 }  // namespace qkv

@@ -33,7 +33,6 @@ class FeedForward {
   uint32_t site_;
 };
 
-extern template class FeedForward<float>;
-extern template class FeedForward<double>;
+QKV_FOR_ELEMENTS(extern template class FeedForward);
 
 }  // namespace qkv

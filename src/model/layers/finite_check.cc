@@ -55,9 +55,10 @@ void FiniteCheck::take(const FiniteCheck& other, int64_t first_source, int64_t f
   for (int64_t& row : found_->rows) row += found_->side == TokenSide::source ? first_source : first_target;
 }
 
-template void FiniteCheck::output(const char*, Pass, Matrix<const float>, int64_t);
-template void FiniteCheck::output(const char*, Pass, Matrix<const double>, int64_t);
-template void FiniteCheck::gradient(const char*, Matrix<const float>);
-template void FiniteCheck::gradient(const char*, Matrix<const double>);
+#define QKV_INSTANTIATE(T)                                                        \
+  template void FiniteCheck::output(const char*, Pass, Matrix<const T>, int64_t); \
+  template void FiniteCheck::gradient(const char*, Matrix<const T>);
+QKV_FOR_EACH_ELEMENT(QKV_INSTANTIATE)
+#undef QKV_INSTANTIATE
 
 }  // namespace qkv

@@ -84,15 +84,13 @@ void Linear<Real>::backward(Matrix<const Real> x, Matrix<const Real> dy, Matrix<
   apply(of_dx, dx);
 }
 
-template void product(Matrix<const float>, const Parameter<float>&, int64_t, int64_t, const float*, Matrix<float>,
-                      Context&, const Epilogue<float>&);
-template void product(Matrix<const double>, const Parameter<double>&, int64_t, int64_t, const double*, Matrix<double>,
-                      Context&, const Epilogue<double>&);
-template void product_backward(Matrix<const float>, const Parameter<float>&, int64_t, int64_t, Matrix<const float>,
-                               Matrix<float>, float*, Context&, bool, const Epilogue<float>&);
-template void product_backward(Matrix<const double>, const Parameter<double>&, int64_t, int64_t, Matrix<const double>,
-                               Matrix<double>, double*, Context&, bool, const Epilogue<double>&);
-template class Linear<float>;
-template class Linear<double>;
+#define QKV_INSTANTIATE(T)                                                                                           \
+  template void product(Matrix<const T>, const Parameter<T>&, int64_t, int64_t, const T*, Matrix<T>, Context&,       \
+                        const Epilogue<T>&);                                                                         \
+  template void product_backward(Matrix<const T>, const Parameter<T>&, int64_t, int64_t, Matrix<const T>, Matrix<T>, \
+                                 Statistic<T>*, Context&, bool, const Epilogue<T>&);
+QKV_FOR_EACH_ELEMENT(QKV_INSTANTIATE)
+#undef QKV_INSTANTIATE
+QKV_FOR_ELEMENTS(template class Linear);
 
 }  // namespace qkv

@@ -59,7 +59,6 @@ void product_backward(Matrix<const Real> x, const Parameter<Real>& weight, int64
                       Matrix<const Real> dy, Matrix<Real> dx, Statistic<Real>* db, Context& c, bool accumulate = false,
                       const Epilogue<Real>& of_dx = {});
 
-extern template class Linear<float>;
-extern template class Linear<double>;
+QKV_FOR_ELEMENTS(extern template class Linear);
 
 }  // namespace qkv

@@ -68,7 +68,6 @@ void LowRank<Real>::backward(Matrix<const Real> x, Matrix<const Real> dy, Matrix
   c.checked_gradient("adapter", B->gradient_matrix());
 }
 
-template struct LowRank<float>;
-template struct LowRank<double>;
+QKV_FOR_ELEMENTS(template struct LowRank);
 
 }  // namespace qkv

@@ -30,7 +30,6 @@ struct LowRank {
   Matrix<Real> project(Matrix<const Real> x, Context& c) const;
 };
 
-extern template struct LowRank<float>;
-extern template struct LowRank<double>;
+QKV_FOR_ELEMENTS(extern template struct LowRank);
 
 }  // namespace qkv

@@ -34,7 +34,6 @@ void Norm<Real>::backward(Matrix<Real> gradient, Context& c, const Saved& s) con
     if (p) c.checked_gradient("norm", Matrix<Statistic<Real>>(p->gradient, 1, p->size()));
 }
 
-template class Norm<float>;
-template class Norm<double>;
+QKV_FOR_ELEMENTS(template class Norm);
 
 }  // namespace qkv

@@ -33,7 +33,6 @@ class Norm {
   Arithmetic<Real> epsilon_;
 };
 
-extern template class Norm<float>;
-extern template class Norm<double>;
+QKV_FOR_ELEMENTS(extern template class Norm);
 
 }  // namespace qkv

@@ -178,7 +178,6 @@ void Output<Real>::backward(Matrix<const Real> h, Matrix<const Real> capped, Mat
   if (bias_) c.checked_gradient("logits", Matrix<Statistic<Real>>(bias_->gradient, 1, bias_->size()));
 }
 
-template class Output<float>;
-template class Output<double>;
+QKV_FOR_ELEMENTS(template class Output);
 
 }  // namespace qkv

@@ -92,7 +92,6 @@ void Output<float>::ranks(Matrix<const float> h, const LogitChanges& changes, co
 template <>
 void Output<float>::chosen(Matrix<const float> h, std::span<const int32_t> tokens, Matrix<float> y, Context& c) const;
 
-extern template class Output<float>;
-extern template class Output<double>;
+QKV_FOR_ELEMENTS(extern template class Output);
 
 }  // namespace qkv

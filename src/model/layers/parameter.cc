@@ -153,9 +153,7 @@ void ParameterList<Real>::initialize(uint64_t seed, double deviation) {
   });
 }
 
-template struct Parameter<float>;
-template struct Parameter<double>;
-template class ParameterList<float>;
-template class ParameterList<double>;
+QKV_FOR_ELEMENTS(template struct Parameter);
+QKV_FOR_ELEMENTS(template class ParameterList);
 
 }  // namespace qkv

@@ -95,9 +95,7 @@ class ParameterList {
   std::vector<std::shared_ptr<const void>> owners_;  // of the memory in use
 };
 
-extern template struct Parameter<float>;
-extern template struct Parameter<double>;
-extern template class ParameterList<float>;
-extern template class ParameterList<double>;
+QKV_FOR_ELEMENTS(extern template struct Parameter);
+QKV_FOR_ELEMENTS(extern template class ParameterList);
 
 }  // namespace qkv

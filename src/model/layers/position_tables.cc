@@ -47,7 +47,6 @@ PositionTables<Real>::PositionTables(const ModelConfig& config) : memory_(bytes_
   }
 }
 
-template class PositionTables<float>;
-template class PositionTables<double>;
+QKV_FOR_ELEMENTS(template class PositionTables);
 
 }  // namespace qkv

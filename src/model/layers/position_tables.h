@@ -41,7 +41,6 @@ inline bool has_layer_positions(const ModelConfig& config) {
   return config.uses_rotary() || config.positions == Positions::alibi;
 }
 
-extern template class PositionTables<float>;
-extern template class PositionTables<double>;
+QKV_FOR_ELEMENTS(extern template class PositionTables);
 
 }  // namespace qkv

@@ -48,7 +48,6 @@ void RelativeBias<Real>::backward(const Statistic<Real>* ddistances) const {
   distance_bias_backward(dbias, buckets_, weight_->gradient_matrix());
 }
 
-template class RelativeBias<float>;
-template class RelativeBias<double>;
+QKV_FOR_ELEMENTS(template class RelativeBias);
 
 }  // namespace qkv

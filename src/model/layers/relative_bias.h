@@ -39,7 +39,6 @@ class RelativeBias {
   std::vector<int32_t> buckets_;  // of distances −R … R
 };
 
-extern template class RelativeBias<float>;
-extern template class RelativeBias<double>;
+QKV_FOR_ELEMENTS(extern template class RelativeBias);
 
 }  // namespace qkv

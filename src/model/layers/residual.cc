@@ -64,7 +64,6 @@ void Residual<Real>::backward(Matrix<Real> gradient, Context& c, const Saved& s,
   c.checked("residual", gradient, Pass::backward);
 }
 
-template class Residual<float>;
-template class Residual<double>;
+QKV_FOR_ELEMENTS(template class Residual);
 
 }  // namespace qkv

@@ -54,7 +54,6 @@ class Residual {
   uint32_t site_;
 };
 
-extern template class Residual<float>;
-extern template class Residual<double>;
+QKV_FOR_ELEMENTS(extern template class Residual);
 
 }  // namespace qkv

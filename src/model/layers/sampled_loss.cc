@@ -87,13 +87,12 @@ Loss shared_loss_and_gradient(const Parameter<Real>& weight, Matrix<const Real> 
   return {total, total, h.rows};
 }
 
-template Loss sampled_loss_and_gradient(const Parameter<float>&, Matrix<const float>, const Candidates&, SampledLoss,
-                                        Matrix<float>, Context&);
-template Loss sampled_loss_and_gradient(const Parameter<double>&, Matrix<const double>, const Candidates&, SampledLoss,
-                                        Matrix<double>, Context&);
-template Loss shared_loss_and_gradient(const Parameter<float>&, Matrix<const float>, std::span<const int32_t>,
-                                       const SharedNegatives&, SampledLoss, Matrix<float>, Context&);
-template Loss shared_loss_and_gradient(const Parameter<double>&, Matrix<const double>, std::span<const int32_t>,
-                                       const SharedNegatives&, SampledLoss, Matrix<double>, Context&);
+#define QKV_INSTANTIATE(T)                                                                                      \
+  template Loss sampled_loss_and_gradient(const Parameter<T>&, Matrix<const T>, const Candidates&, SampledLoss, \
+                                          Matrix<T>, Context&);                                                 \
+  template Loss shared_loss_and_gradient(const Parameter<T>&, Matrix<const T>, std::span<const int32_t>,        \
+                                         const SharedNegatives&, SampledLoss, Matrix<T>, Context&);
+QKV_FOR_EACH_ELEMENT(QKV_INSTANTIATE)
+#undef QKV_INSTANTIATE
 
 }  // namespace qkv

@@ -115,7 +115,7 @@ std::vector<DiskSpace> disks() {
 }
 
 PluginState plugin(const std::string& name) {
-  PluginState state{name, plugin_path(name), false, ""};
+  PluginState state{name, transport_path(name), false, ""};
   std::error_code error;
   state.installed = fs::exists(state.path, error);
   if (!state.installed) return state;

@@ -55,7 +55,7 @@ std::unique_ptr<Ranks> join(const RankOptions& options) {
   } else if (const std::string kind(names_of(options.distributed)[to_size(options.distributed)]); launch.kind != kind) {
     launch = {kind, "", 0};
   }
-  const qkv_transport& transport = load_transport(plugin_path(launch.kind));
+  const qkv_transport& transport = load_transport(transport_path(launch.kind));
   return std::make_unique<Ranks>(transport, launch.ranks, launch.variable, options);
 }
 

@@ -1,0 +1,52 @@
+#include "core/system/memory_source.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "core/fail.h"
+#include "core/to_size.h"
+
+namespace qkv {
+namespace {
+
+class HostMemory : public MemorySource {
+ public:
+  void* reserve(size_t bytes) override {
+    void* const p = mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (p == MAP_FAILED) fail("arena: {} MiB of addresses cannot be reserved", bytes >> 20);
+    return p;
+  }
+  void release(void* base, size_t bytes) noexcept override { munmap(base, bytes); }
+  bool commit(void* base, size_t begin, size_t end) noexcept override {
+    char* const first = static_cast<char*>(base) + begin;
+    if (mprotect(first, end - begin, PROT_READ | PROT_WRITE) != 0) return false;
+    madvise(first, end - begin, MADV_HUGEPAGE);
+    return true;
+  }
+  void forget(void* base, size_t begin, size_t end) noexcept override {
+    const size_t page = to_size(sysconf(_SC_PAGESIZE));
+    begin = (begin + page - 1) / page * page, end = end / page * page;
+    if (begin < end) madvise(static_cast<char*>(base) + begin, end - begin, MADV_DONTNEED);
+  }
+  size_t bytes() const override { return physical_memory(); }
+};
+
+MemorySource* of_device = nullptr;
+
+}  // namespace
+
+size_t physical_memory() { return to_size(sysconf(_SC_PHYS_PAGES)) * to_size(sysconf(_SC_PAGESIZE)); }
+
+MemorySource& host_memory() {
+  static HostMemory memory;
+  return memory;
+}
+
+MemorySource& device_memory() {
+  if (!of_device) fail("arena: no device is in use");
+  return *of_device;
+}
+
+void set_device_memory(MemorySource* source) { of_device = source; }
+
+}  // namespace qkv

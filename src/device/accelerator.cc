@@ -1,0 +1,115 @@
+#include "device/accelerator.h"
+
+#include <algorithm>
+
+#include "core/fail.h"
+#include "core/system/plugin.h"
+#include "core/to_size.h"
+
+namespace qkv {
+namespace {
+
+Accelerator* in_use = nullptr;
+
+// Whether all functions of a table, which has nothing else, are there.
+bool is_complete(const qkv_device& table) {
+  using Function = void (*)();
+  static_assert(sizeof(qkv_device) % sizeof(Function) == 0);
+  const auto* const functions = reinterpret_cast<const Function*>(&table);
+  return std::all_of(functions, functions + sizeof(qkv_device) / sizeof(Function), [](Function f) { return f; });
+}
+
+}  // namespace
+
+const qkv_device& load_device(const std::string& path) {
+  constexpr const char* kFunction = "qkv_device_1";
+  const auto* const table = static_cast<const qkv_device*>(load_plugin(path, kFunction, "device plugin"));
+  if (!is_complete(*table))
+    fail("{}: {} returns a table with missing functions; expected those of qkv/device.h", path, kFunction);
+  return *table;
+}
+
+class Accelerator::Memory : public MemorySource {
+ public:
+  Memory(const qkv_device& table, std::string name, size_t bytes)
+      : table_(table), name_(std::move(name)), bytes_(bytes) {}
+
+  void* reserve(size_t bytes) override {
+    void* address = nullptr;
+    if (table_.reserve(bytes, &address) != 0)
+      fail("{}: {} MiB of addresses cannot be reserved: {}", name_, bytes >> 20, table_.error());
+    return address;
+  }
+  void release(void* base, size_t bytes) noexcept override { table_.release(base, bytes); }
+  bool commit(void* base, size_t begin, size_t end) noexcept override { return table_.commit(base, begin, end) == 0; }
+  size_t bytes() const override { return bytes_; }
+
+ private:
+  const qkv_device& table_;
+  std::string name_;
+  size_t bytes_;
+};
+
+Accelerator::Accelerator(const qkv_device& table, int device) : table_(table) {
+  if (in_use) fail("{}: cannot be used in addition to {}", table.name(), in_use->name_);
+  if (const char* const missing = table.missing()) fail("{}: {}", table.name(), missing);
+  if (device < 0 || device >= table.count())
+    fail("{}: device must be from 0 to {} (is {})", table.name(), table.count() - 1, device);
+  qkv_device_info info = {};
+  if (table.describe(device, &info) != 0 || table.open(device) != 0)
+    fail("{}: device {} cannot be used: {}", table.name(), device, table.error());
+  name_ = info.name;
+  memory_ = std::make_unique<Memory>(table, name_, info.bytes);
+  staging_ = std::make_unique<MemoryRange>(*memory_, 0);
+  set_device_memory(memory_.get());
+  in_use = this;
+}
+
+Accelerator::~Accelerator() {
+  table_.synchronize();
+  set_device_memory(nullptr);
+  in_use = nullptr;
+}
+
+Accelerator& Accelerator::current() {
+  if (!in_use) fail("device: none is in use");
+  return *in_use;
+}
+
+// Commands are done in order, so memory of the staging area that a command has released can be assigned at once.
+const void* Accelerator::on_device(std::span<const std::byte> host) {
+  if (host.empty()) return nullptr;
+  for (const Uploaded& u : uploaded_)
+    if (host.data() >= u.host.data() && host.data() + host.size() <= u.host.data() + u.host.size())
+      return u.device + (host.data() - u.host.data());
+  void* const to = staging_->take(host.size());
+  if (table_.upload(to, host.data(), host.size()) != 0) fail("{}: upload: {}", name_, table_.error());
+  return to;
+}
+
+Accelerator::Upload::Upload(std::span<const std::span<const std::byte>> numbers)
+    : accelerator_(current()), before_(accelerator_.uploaded_.size()), staging_before_(accelerator_.staging_->used()) {
+  const std::lock_guard lock(accelerator_.mutex_);
+  for (const std::span<const std::byte> host : numbers) {
+    if (host.empty()) continue;
+    const void* const device = accelerator_.on_device(host);
+    accelerator_.uploaded_.push_back({host, static_cast<const std::byte*>(device)});
+  }
+}
+
+Accelerator::Upload::~Upload() {
+  const std::lock_guard lock(accelerator_.mutex_);
+  accelerator_.uploaded_.resize(before_);
+  accelerator_.staging_->release_from(staging_before_);
+}
+
+Accelerator::Command::Command(const char* op)
+    : accelerator_(current()), lock_(accelerator_.mutex_), op_(op), staging_before_(accelerator_.staging_->used()) {}
+
+Accelerator::Command::~Command() { accelerator_.staging_->release_from(staging_before_); }
+
+void Accelerator::Command::operator()(int status) const {
+  if (status != 0) fail("{}: {}: {}", accelerator_.name_, op_, accelerator_.table_.error());
+}
+
+}  // namespace qkv

@@ -1,0 +1,52 @@
+// A model in the memory of the host device.
+#pragma once
+
+#include <algorithm>
+#include <limits>
+#include <span>
+#include <vector>
+
+#include "device/accelerator.h"
+#include "device/copies.h"
+#include "model/transformer.h"
+#include "ops/rows.h"
+
+namespace qkv::testing {
+
+// The host device, in use for its lifetime.
+struct HostDevice {
+  Accelerator accelerator{load_device(QKV_HOST_DEVICE)};
+};
+
+// An arena whose memory on the device is NaN before it is used.
+template <class T>
+class SpoiledDeviceArena : public Arena {
+ public:
+  SpoiledDeviceArena() {
+    const Scope scope(*this);
+    fill<Device<T>>(matrix<Device<T>>(1, 1 << 21), std::numeric_limits<float>::quiet_NaN());
+  }
+};
+
+template <class T>
+std::vector<float> numbers_of(std::span<Device<T>> elements) {
+  std::vector<float> numbers(elements.size());
+  download(elements.data(), numbers);
+  return numbers;
+}
+template <class T>
+std::vector<float> numbers_of(Matrix<Device<T>> m) {
+  return numbers_of(std::span(m.data, static_cast<size_t>(m.rows * m.cols)));
+}
+
+template <class T>
+void set(ParameterList<Device<T>>& parameters, std::span<const float> values) {
+  upload(values, parameters.values().data());
+}
+template <class T>
+void clear_gradients(const ParameterList<Device<T>>& parameters) {
+  const std::span<Device<float>> g = parameters.gradients();
+  fill<Device<float>>({g.data(), 1, std::ssize(g)}, 0);
+}
+
+}  // namespace qkv::testing
