@@ -48,8 +48,10 @@ void print_software(const qkv::MachineReport& m) {
     libraries.push_back(library.name + " " + (library.version.empty() ? "(not installed)" : library.version));
   print_line("libraries", fmt::format("{}", fmt::join(libraries, ", ")));
   for (const qkv::PluginState& plugin : m.plugins) {
-    const char* const state = !plugin.installed ? "not installed" : plugin.error.empty() ? "found" : "cannot be loaded";
+    const char* const state = !plugin.installed ? "not installed" : plugin.error.empty() ? "found" : "cannot be used";
     print_line(fmt::format("plugin {}", plugin.name), fmt::format("{} ({})", state, plugin.path));
+    for (const qkv::DeviceState& device : plugin.devices)
+      print_line("device", fmt::format("{}, {} ({})", device.name, size(device.bytes), plugin.uses));
   }
 }
 

@@ -20,6 +20,7 @@
 
 #include "commands.h"
 #include "help.h"
+#include "program/doctor/doctor.h"
 #include "qkv/error.h"
 #include "qkv/system.h"
 #include "signals.h"
@@ -51,7 +52,7 @@ int run_command(int argc, char** argv) {
   CLI::App app("qkv: Transformer models on the CPU: translation, recommendation, language modelling", "qkv");
   app.formatter(std::make_shared<HelpFormatter>());
   app.set_help_flag("-h,--help", "Show this help and exit");
-  app.set_version_flag("--version", qkv::version, "Show version and instruction set and exit");
+  app.set_version_flag("--version", qkv::version_text, "Show version, instruction set and devices, and exit");
   app.require_subcommand(1);
   add_commands(app);
   app.footer("qkv COMMAND --help describes the options of a command.");  // after the commands, which would inherit it

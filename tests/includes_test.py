@@ -39,10 +39,11 @@ BELOW = {
     "convert": {"core", "text", "chat", "model", "io", "convert/hub"},
     "convert/export": {"core", "text", "ops", "model", "io", "convert"},
     "train": {
-        "core", "text", "ranks", "data", "ops", "model/layers", "model", "io", "eval", "decode", "recommend", "convert/export",
+        "core", "text", "ranks", "data", "device", "ops", "model/layers", "model", "io", "eval", "decode", "recommend",
+        "convert/export",
     },
     "documents": {"core", "text"},
-    "program": {"core", "text", "ranks", "data", "ops", "io", "convert/hub"},
+    "program": {"core", "text", "ranks", "data", "device", "ops", "io", "convert/hub"},
     "program/bench": {
         "core", "ranks", "data", "ops", "model", "io", "decode", "recommend", "train", "program",
     },

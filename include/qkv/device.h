@@ -10,8 +10,8 @@
  * `upload` on is a command: it may return before it is done. Commands are done in the order of their calls. A function
  * that gives a number to the host waits for the commands before it.
  *
- * Every op computes what the function of the same name computes, which the named header in src/ops defines, and only
- * what is different is stated here. Arrays are in the memory of the device. Matrices are row-major; row r begins at
+ * Every op computes what the function of the same name computes, which a header of the library's ops defines. Only what
+ * is different is stated here. Arrays are in the memory of the device. Matrices are row-major; row r begins at
  * element r * stride. Elements of a `void *` are those of `qkv_element`, their arithmetic is in float32, and results
  * are rounded once. Statistics, losses, and the gradients of parameters are float32. An array that may be null says so.
  * The results of an op are a function of its arguments alone: no call of the same op, on the same card, gives other

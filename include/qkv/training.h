@@ -27,9 +27,14 @@ constexpr std::array<std::string_view, 2> names_of(Selection) { return {"metric"
 enum class Moments { float32, bfloat16, int8 };
 constexpr std::array<std::string_view, 3> names_of(Moments) { return {"float32", "bfloat16", "int8"}; }
 
-// The numbers that the linear layers multiply in training. Weights, gradients and results are float32.
-enum class Precision { float32, int8 };
-constexpr std::array<std::string_view, 2> names_of(Precision) { return {"float32", "int8"}; }
+// The numbers that the linear layers multiply in training. Weights and gradients are float32. bfloat16, which is for
+// devices, is also the type of activations.
+enum class Precision { float32, int8, bfloat16 };
+constexpr std::array<std::string_view, 3> names_of(Precision) { return {"float32", "int8", "bfloat16"}; }
+
+// Where a model is trained. Scores on the dev data are computed by the CPU.
+enum class TrainingDevice { cpu, cuda, automatic };
+constexpr std::array<std::string_view, 3> names_of(TrainingDevice) { return {"cpu", "cuda", "auto"}; }
 
 // The training configuration, training.json of a run. A limit of 0 is off. visit_fields below describes every field.
 struct TrainingConfig {
@@ -50,6 +55,7 @@ struct TrainingConfig {
   int64_t growth_steps = 0;
   bool recompute = false;
   Precision precision = Precision::float32;
+  TrainingDevice device = TrainingDevice::cpu;
 
   int64_t max_steps = 0, max_epochs = 0;
   double max_minutes = 0;
@@ -121,7 +127,12 @@ void visit_fields(TrainingConfig& c, Visitor&& visit) {
   visit("recompute", c.recompute,
         {"Recompute activations in the backward pass: less memory, more time, the same result", "optimizer"});
   visit("precision", c.precision,
-        {"Numbers that linear layers multiply: float32, or int8, which is faster and rounds more", "optimizer"});
+        {"Numbers that linear layers multiply: float32; on a CPU also int8, which is faster and rounds more; on a "
+         "device bfloat16, which is its default",
+         "optimizer"});
+  visit("device", c.device,
+        {"Where the model is trained: cpu; cuda, a device plugin; or auto, which is cuda if a plugin finds a device",
+         "optimizer"});
   visit("max_steps", c.max_steps, {"Stop after this many steps; 0 is no limit", "checkpoints", kCount, kCommon});
   visit("max_epochs", c.max_epochs,
         {"Stop after this many passes over the data; 0 is no limit", "checkpoints", kCount, kCommon});
@@ -296,4 +307,4 @@ struct RankOptions {
   std::function<void(const std::string&)> on_abort = {};
 };
 
-}  // namespace qkv
+}  // namespace gnu::visibility("default")]]qkv

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 
+#include "core/device.h"
 #include "qkv/bfloat16.h"
 
 namespace qkv {
@@ -49,6 +50,15 @@ void adam_update(const AdamStep& step, std::span<float> w, std::span<float> grad
                  std::span<float> average = {});
 void adam_update(const AdamStep& step, std::span<float> w, std::span<float> gradient, const Int8Moments& moments,
                  std::span<float> average = {});
+
+// The same in the memory of a device. `stored` are the weights as elements of the model, which are assigned, rounded,
+// unless they are w.
+struct DeviceMoments {
+  std::span<Device<float>> m, v;
+};
+template <class T>
+void adam_update(const AdamStep& step, std::span<Device<float>> w, std::span<Device<float>> gradient,
+                 const DeviceMoments& moments, std::span<Device<float>> average, std::span<Device<T>> stored);
 
 // Returns Σ x², summed in double over fixed blocks in a fixed order. Assigns the sum of each block to `squares` unless
 // it is empty.

@@ -11,6 +11,8 @@
 #include "core/clock.h"
 #include "core/fields.h"
 #include "core/system/limits.h"
+#include "train/engine/device_engine.h"
+#include "train/engine/host_engine.h"
 #include "train/loop/dry_run.h"
 #include "train/tasks/objective.h"
 
@@ -69,6 +71,12 @@ double seconds_of_step(const Recipe& recipe, Task& task, int64_t ranks) {
   model.parameters().initialize(static_cast<uint64_t>(t.seed), t.initial_deviation);
   const size_t fixed = model.parameters().values().size_bytes() + model.parameters().gradients().size_bytes();
   Arena arena(room_for_steps(used, fixed));
+  std::optional<OptimizerState> optimizer;  // of a device
+  std::unique_ptr<BatchGradients> gradients;
+  if (t.device == TrainingDevice::cpu)
+    gradients = std::make_unique<HostGradients>(model, task);
+  else
+    gradients = make_device_engine(recipe, model.parameters(), optimizer.emplace(t, model.parameters()));
   double total = 0, first = 0, last = 0;
   int64_t timed = 0;
   rehearse_within_memory(used + fixed, t.batch_tokens, [&] {
@@ -77,7 +85,7 @@ double seconds_of_step(const Recipe& recipe, Task& task, int64_t ranks) {
       const Clock::time_point begin = Clock::now();
       task.next();
       Context context = training_context(arena, t, 0);
-      task.loss_and_gradient(model, context);
+      task.loss_and_gradient(*gradients, context);
       last = std::chrono::duration<double>(Clock::now() - begin).count();
       total += last;
       i == 0 ? first = last : timed++;

@@ -8,6 +8,7 @@
 #include "train/loop/dry_run.h"
 #include "train/optimizer/optimizer_state.h"
 #include "train/optimizer/trained_parts.h"
+#include "train/tasks/objective.h"
 
 namespace qkv {
 namespace {
@@ -55,7 +56,9 @@ int64_t fit_batch_tokens(const Recipe& recipe, int64_t longest, int64_t most, Ev
     config.batch_tokens = tokens;
     evaluator.set_batch_tokens(tokens);
     Batch batch;
-    dry_run_step(model, config, longest, batch, arena);
+    fill_largest_batch(recipe.model, tokens, longest, batch);
+    Context context = training_context(arena, config, 0);
+    model.loss_and_gradient(batch, objective_of(config), context);
     evaluator.dry_run(model, {}, arena);
     dry_run_average(model.parameters(), arena);
     return arena.high_water();

@@ -3,6 +3,7 @@
 import json
 import os
 import subprocess
+from pathlib import Path
 
 from conftest import QKV
 
@@ -42,6 +43,26 @@ def test_an_unusable_cache_or_plugin_is_reported(tmp_path):
     report = json.loads(doctor("--json", QKV_TRANSPORT=str(tmp_path / "plugin.so")))
     assert any("cannot be loaded" in line for line in report["advice"])
     assert not (tmp_path / "new").exists()
+
+
+def test_devices_are_listed(tmp_path):
+    host = Path(QKV).resolve().parent / "tests/libqkv_host_device.so"
+    report = json.loads(doctor("--json", QKV_DEVICE=str(host)))
+    cuda = next(plugin for plugin in report["plugins"] if plugin["name"] == "cuda")
+    assert cuda == {"name": "cuda", "path": str(host), "installed": True, "error": None,
+                    "devices": [{"name": "host device", "memory_bytes": 2**34}]}
+    assert "\ndevice:             host device, 16.0 GiB (host device)\n" in doctor(QKV_DEVICE=str(host))
+    assert version(QKV_DEVICE=str(host)).endswith(")\nhost device (16.0 GiB): host device\n")
+
+    assert version(QKV_DEVICE=str(tmp_path / "missing.so")).count("\n") == 1
+    (tmp_path / "plugin.so").write_text("no library")
+    assert "device plugin: " in version(QKV_DEVICE=str(tmp_path / "plugin.so"))
+    report = json.loads(doctor("--json", QKV_DEVICE=str(tmp_path / "plugin.so")))
+    assert any("the device plugin cannot be loaded" in line for line in report["advice"])
+
+
+def version(**environment):
+    return subprocess.run([QKV, "--version"], capture_output=True, text=True, check=True, env={**os.environ, **environment}).stdout
 
 
 def test_an_unknown_instruction_set_is_an_error():

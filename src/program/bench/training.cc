@@ -15,6 +15,7 @@
 #include "program/bench/benchmark.h"
 #include "program/bench/op_times.h"
 #include "qkv/train.h"
+#include "train/engine/host_engine.h"
 #include "train/optimizer/optimizer_state.h"
 #include "train/tasks/objective.h"
 #include "train/tasks/recommendation_task.h"
@@ -135,11 +136,12 @@ TrainBenchmark benchmark_training(const RecommendationRecipe& given, int64_t ite
   Transformer<float> model(recipe.model, recipe.items);
   RecommendationTask task(recipe, log, "");
   task.seek({});
+  HostGradients gradients(model, task);
   TrainBenchmark result = time_steps(recipe, model, tokens, options, [&](Context& context) {
     task.next();
-    return task.loss_and_gradient(model, context);
+    return task.loss_and_gradient(gradients, context);
   });
-  result.activation_bytes += static_cast<int64_t>(task.bytes());
+  result.activation_bytes += static_cast<int64_t>(gradients.bytes() + task.bytes());
   return result;
 }
 

@@ -26,6 +26,8 @@
 #include "core/fail.h"
 #include "core/system/isa.h"
 #include "core/system/limits.h"
+#include "core/to_size.h"
+#include "device/open_device.h"
 #include "program/doctor/system_files.h"
 #include "qkv/system.h"
 #include "ranks/launcher.h"
@@ -115,7 +117,7 @@ std::vector<DiskSpace> disks() {
 }
 
 PluginState plugin(const std::string& name) {
-  PluginState state{name, transport_path(name), false, ""};
+  PluginState state{name, transport_path(name), false, "", ""};
   std::error_code error;
   state.installed = fs::exists(state.path, error);
   if (!state.installed) return state;
@@ -124,6 +126,21 @@ PluginState plugin(const std::string& name) {
   } catch (const Error& e) {
     state.error = e.what();
   }
+  return state;
+}
+
+PluginState device_plugin() {
+  const DevicePlugin found = find_device_plugin();
+  PluginState state{"cuda", found.path, false, "", ""};
+  std::error_code error;
+  state.installed = fs::exists(state.path, error);
+  if (!state.installed) return state;
+  state.error = found.missing;
+  if (!found.table) return state;
+  state.uses = found.table->name();
+  for (int i = 0; i < found.table->count(); i++)
+    if (qkv_device_info info = {}; found.table->describe(i, &info) == 0)
+      state.devices.push_back({info.name, static_cast<int64_t>(info.bytes)});
   return state;
 }
 
@@ -175,11 +192,16 @@ ordered_json disks(const MachineReport& m) {
 
 ordered_json plugins(const MachineReport& m) {
   ordered_json json = ordered_json::array();
-  for (const PluginState& plugin : m.plugins)
+  for (const PluginState& plugin : m.plugins) {
     json.push_back({{"name", plugin.name},
                     {"path", plugin.path},
                     {"installed", plugin.installed},
                     {"error", known(plugin.error)}});
+    if (plugin.name != "cuda") continue;
+    ordered_json& devices = json.back()["devices"] = ordered_json::array();
+    for (const DeviceState& device : plugin.devices)
+      devices.push_back({{"name", device.name}, {"memory_bytes", device.bytes}});
+  }
   return json;
 }
 
@@ -193,8 +215,18 @@ MachineReport examine_machine() {
   examine_memory(m);
   m.libraries = library_versions();
   m.disks = disks();
-  m.plugins = {plugin("mpi"), plugin("local")};
+  m.plugins = {plugin("mpi"), plugin("local"), device_plugin()};
   return m;
+}
+
+std::string version_text() {
+  std::string text = version();
+  const PluginState plugin = device_plugin();
+  if (!plugin.installed) return text;
+  if (!plugin.error.empty()) return text + "\ndevice plugin: " + plugin.error;
+  for (const DeviceState& device : plugin.devices)
+    text += fmt::format("\n{} ({:.1f} GiB): {}", device.name, mebibytes(to_size(device.bytes)) / 1024, plugin.uses);
+  return text;
 }
 
 std::string to_json(const MachineReport& m) {

@@ -16,20 +16,28 @@ struct DiskSpace {
   int64_t free_bytes = -1;  // for this user; −1: unknown
 };
 
-// A transport plugin, for training by several processes.
+// A device that a plugin finds.
+struct DeviceState {
+  std::string name;
+  int64_t bytes = 0;  // of its memory
+};
+
+// A plugin: a transport, for training by several processes, or that of devices.
 struct PluginState {
-  std::string name, path;  // "mpi" or "local"
+  std::string name, path;  // "mpi", "local" or "cuda"
   bool installed = false;
-  std::string error;  // why an installed plugin cannot be loaded; "" if it can
+  std::string error;  // why an installed plugin cannot be used; "" if it can
+  std::string uses;   // what a device plugin uses, such as "CUDA 13.0, driver 580.95"
+  std::vector<DeviceState> devices = {};
 };
 
 // Byte counts and processor counts of 0 are unknown, except where stated otherwise.
 struct MachineReport {
-  std::string version;                        // of qkv
-  std::string system;                         // kernel and architecture, such as "Linux 6.1.0 x86_64"
-  std::string processor;                      // model name; "" if unknown
-  std::vector<std::string> instruction_sets;  // that qkv can use here, best first
-  std::string instruction_set;                // that qkv uses
+  std::string version;                                        // of qkv
+  std::string system;                                         // kernel and architecture, such as "Linux 6.1.0 x86_64"
+  std::string processor;                                      // model name; "" if unknown
+  std::vector<std::string> instruction_sets;                  // that qkv can use here, best first
+  std::string instruction_set;                                // that qkv uses
   bool vnni = false, amx = false, bfloat16_products = false;  // instructions that kernels use
 
   int cores = 0;                                        // of the machine, without hyper-threads
@@ -48,9 +56,12 @@ struct MachineReport {
   std::vector<PluginState> plugins;
 };
 
-// Examines the machine, and leaves unknown whatever it cannot find out. Throws Error only if QKV_ISA names an instruction set
-// that the machine lacks.
+// Examines the machine, and leaves unknown whatever it cannot find out. Throws Error only if QKV_ISA names an
+// instruction set that the machine lacks.
 MachineReport examine_machine();
+
+// Returns version and instruction set, and the devices if their plugin is installed, in one line each.
+std::string version_text();
 
 // Returns one sentence for each setting that costs speed or will stop work; none if all is well.
 std::vector<std::string> advice_for(const MachineReport& machine);

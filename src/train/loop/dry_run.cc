@@ -6,7 +6,6 @@
 #include "core/fail.h"
 #include "core/system/limits.h"
 #include "core/to_size.h"
-#include "train/tasks/objective.h"
 
 namespace qkv {
 namespace {
@@ -34,20 +33,17 @@ void rehearse_within_memory(size_t taken, int64_t batch_tokens, FunctionRef<void
   }
 }
 
-void dry_run_step(const Transformer<float>& model, const TrainingConfig& config, int64_t longest, Batch& batch,
-                  Arena& arena) {
-  const int64_t budget = config.batch_tokens, length = std::min(budget, longest);
+void fill_largest_batch(const ModelConfig& model, int64_t tokens, int64_t longest, Batch& batch) {
+  const int64_t length = std::min(tokens, longest);
   batch.clear();
   std::vector<int32_t> ids;
-  for (int64_t left = budget; left > 0; left -= length) {
+  for (int64_t left = tokens; left > 0; left -= length) {
     ids.assign(to_size(std::min(left, length)), 0);
-    if (model.config().has_encoder()) batch.source.append(ids);
+    if (model.has_encoder()) batch.source.append(ids);
     batch.target.append(ids);
     batch.labels.insert(batch.labels.end(), ids.begin(), ids.end());
   }
-  for (Packed* side : {&batch.source, &batch.target}) side->offsets.reserve(to_size(budget) + 1);
-  Context context = training_context(arena, config, 0);
-  model.loss_and_gradient(batch, objective_of(config), context);
+  for (Packed* side : {&batch.source, &batch.target}) side->offsets.reserve(to_size(tokens) + 1);
 }
 
 void dry_run_average(const ParameterList<float>& parameters, Arena& arena) {

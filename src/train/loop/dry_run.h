@@ -20,10 +20,9 @@ size_t room_for_steps(size_t used, size_t fixed);
 // bytes for all else. Throws Error with the numbers if it does not suffice.
 void rehearse_within_memory(size_t taken, int64_t batch_tokens, FunctionRef<void()> f);
 
-// Runs forward and backward over a batch of config.batch_tokens tokens on each side, in sequences of `longest` tokens.
-// Afterwards `batch` has capacity for every batch of training, and the gradients hold arbitrary values.
-void dry_run_step(const Transformer<float>& model, const TrainingConfig& config, int64_t longest, Batch& batch,
-                  Arena& arena);
+// Assigns a batch of `tokens` tokens on each side, in sequences of `longest` tokens. Afterwards it has capacity for
+// every batch of training.
+void fill_largest_batch(const ModelConfig& model, int64_t tokens, int64_t longest, Batch& batch);
 
 // Uses as much of the arena as average_weights (io/weights/weights.h).
 void dry_run_average(const ParameterList<float>& parameters, Arena& arena);

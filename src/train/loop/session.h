@@ -11,11 +11,13 @@
 
 #include "core/fail.h"
 #include "core/fields.h"
+#include "device/open_device.h"
 #include "io/atomic_file.h"
 #include "io/runs/run_config.h"
 #include "io/runs/run_directory.h"
 #include "io/runs/run_lock.h"
 #include "qkv/training.h"
+#include "train/engine/device_engine.h"
 #include "train/fit_to_limits.h"
 #include "train/loop/private_directory.h"
 #include "train/loop/ranks.h"
@@ -50,6 +52,19 @@ void keep_fitted(R& given, const R& saved) {
   if (is_free("cooldown")) now.cooldown = before.cooldown;
   if (before.schedule == Schedule::cosine && (now.max_steps == 0 || is_free("max_steps")))
     now.max_steps = before.max_steps;
+}
+
+// Decides where a recipe is trained, and in which precision unless it is given. `saved` is the configuration of the run
+// that is resumed, or null. Throws Error for a precision that the CPU does not have.
+template <class R>
+void set_device(R& recipe, const TrainingConfig* saved) {
+  TrainingConfig& c = recipe.training;
+  if (c.device == TrainingDevice::automatic && saved) c.device = saved->device;
+  if (c.device == TrainingDevice::automatic)
+    c.device = find_device_plugin().table ? TrainingDevice::cuda : TrainingDevice::cpu;
+  const bool is_cpu = c.device == TrainingDevice::cpu;
+  if (!is_cpu && !recipe.given.contains("precision")) c.precision = saved ? saved->precision : Precision::bfloat16;
+  if (is_cpu && c.precision == Precision::bfloat16) fail("precision bfloat16 requires a device (device is cpu)");
 }
 
 // Throws Error if max_epochs was chosen as the end of a cosine and is now another limit that training cannot reach.
@@ -195,6 +210,9 @@ bool train_on(const std::string& out, const TrainingObserver& observer, Ranks* r
 
   R wanted = given;
   if (saved) keep_fitted(wanted, *saved);
+  set_device(wanted, saved ? &saved->training : nullptr);
+  if (ranks && wanted.training.device != TrainingDevice::cpu) fail("device must be cpu for training by several ranks");
+  const std::unique_ptr<Accelerator> device = wanted.training.device == TrainingDevice::cpu ? nullptr : open_device();
   if constexpr (Data::kFitsLimits && Data::kCountsBatches)
     if (!saved) prefer_given_epochs(wanted);
   Data data(session, wanted, inputs...);
@@ -204,6 +222,7 @@ bool train_on(const std::string& out, const TrainingObserver& observer, Ranks* r
   if (saved && ranks && !ranks->is_first()) check_same_as_first(*saved, recipe);
   if (saved && (!ranks || ranks->is_first())) check_same(session.run, *saved, recipe);
   check_freeze(recipe);
+  if (device) check_for_device(recipe);
 
   const std::unique_ptr<Task> task = data.make_task(recipe);
   const bool is_new = !session.resumed;

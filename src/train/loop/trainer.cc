@@ -9,9 +9,10 @@
 #include "core/to_size.h"
 #include "io/atomic_file.h"
 #include "io/weights/weights.h"
+#include "train/engine/device_engine.h"
+#include "train/engine/host_engine.h"
 #include "train/loop/dry_run.h"
 #include "train/optimizer/schedule.h"
-#include "train/optimizer/step_table.h"
 #include "train/tasks/objective.h"
 
 namespace qkv {
@@ -25,10 +26,11 @@ Trainer::Trainer(const Recipe& recipe, const RunDirectory& run, Task& task, cons
       reports_(observer, run.metrics()),
       data_id_(task.fingerprint()),
       used_before_(used_memory()),
-      model_(recipe, run, !task.step_table()),
+      model_(recipe, run, !task.step_table() && config_.device == TrainingDevice::cpu),
       steps_(ranks, config_, model_.trained()),
       optimizer_(steps_.are_shared() ? OptimizerState(config_, model_.trained(), steps_.slices())
                                      : OptimizerState(config_, model_.trained(), task.step_table() != nullptr)),
+      engine_(make_engine(recipe)),
       finite_(config_, task, progress_),
       rollback_(config_, run),
       best_(config_, task, progress_),
@@ -39,8 +41,16 @@ Trainer::Trainer(const Recipe& recipe, const RunDirectory& run, Task& task, cons
   dry_run();
 }
 
+std::unique_ptr<GradientEngine> Trainer::make_engine(const Recipe& recipe) {
+  if (config_.device == TrainingDevice::cpu)
+    return std::make_unique<HostEngine>(model_.model(), task_, optimizer_, steps_);
+  if (task_.step_table()) fail("sparse_updates must be off on a device");
+  return make_device_engine(recipe, model_.trained(), optimizer_);
+}
+
 void Trainer::resume() {
   const bool saved = steps_.is_first() ? resume_files() : steps_.load(run_.state(), data_id_, optimizer_, progress_);
+  engine_->from_host();
   for (const std::string& line : steps_.summary()) reports_.message(line);
   steps_.share_progress(progress_);
   rollback_.losses().set_losses(progress_.losses);
@@ -73,16 +83,17 @@ void Trainer::dry_run() {
   const std::span<float> weights = model_.trained().values(), gradients = model_.trained().gradients();
   std::ranges::copy(weights, model_.candidate_values().begin());
   rehearse_within_memory(used_before_ + fixed_bytes(), config_.batch_tokens,
-                         [&] { task_.dry_run(model_.model(), model_.candidate(), arena_); });
+                         [&] { task_.dry_run(*engine_, model_.candidate(), arena_); });
   steps_.compare_gradients();
-  std::ranges::fill(gradients, 0.0f);
+  engine_->clear_gradients();
   model_.clear_base_gradients();
   dry_run_average(model_.trained(), arena_);
 
   const double parameters = mebibytes(weights.size_bytes()), optimizer = mebibytes(optimizer_.bytes()),
                gradient = mebibytes(gradients.size_bytes() + steps_.bytes()),
-               activations = mebibytes(arena_.high_water() + task_.bytes()), data = mebibytes(task_.data_bytes()),
-               base = mebibytes(model_.base_bytes());
+               activations =
+                   mebibytes(arena_.high_water() + arena_.device_high_water() + engine_->bytes() + task_.bytes()),
+               data = mebibytes(task_.data_bytes()), base = mebibytes(model_.base_bytes());
   reports_.message(
       fmt::format("memory: {:.1f} MiB ({}weights {:.1f}, gradients {:.1f}, optimizer {:.1f}, evaluation {:.1f}, "
                   "activations {:.1f} for {} tokens per batch{})",
@@ -181,6 +192,7 @@ void Trainer::save() {
   }
   progress_.losses = rollback_.losses().losses();
   steps_.command(Command::save, progress_);
+  engine_->to_host();
   steps_.save(run_.state(), data_id_, optimizer_, progress_);
   saved_at_ = limits_.seconds();
   progress_.saved_step = progress_.step;
@@ -261,7 +273,7 @@ Loss Trainer::shard(int64_t number) {
   for (int64_t i = 0; i < batches_of_step(config_, step); i++) {
     const StreamPosition position = task_.position();
     next_batch(true);
-    if (const StepTable* table = task_.step_table()) optimizer_.catch_up(progress_.step, table->items());
+    engine_->catch_up(progress_.step);
     Context context = training_context(arena_, config_, batch_number(config_, step, number, i));
     const auto on_use = [&](int64_t parameters) { steps_.wait_for_weights(parameters); };
     const auto on_complete = [&](int64_t first) { steps_.complete(first); };
@@ -271,7 +283,7 @@ Loss Trainer::shard(int64_t number) {
       context.on_complete = on_complete;
     FiniteCheck check;
     if (finite_.checks_outputs()) context.check = &check;
-    loss += task_.loss_and_gradient(model_.model(), context);
+    loss += task_.loss_and_gradient(*engine_, context);
     if (check.found()) finite_.fail_for(*check.found(), position);
   }
   return loss;
@@ -291,11 +303,9 @@ void Trainer::next_batch(bool is_own) {
 double Trainer::update(int64_t step, const Loss& loss) {
   double norm = std::numeric_limits<double>::quiet_NaN();
   if (!std::isfinite(loss.loss))
-    optimizer_.clear_gradients();
-  else if (const StepTable* table = task_.step_table())
-    norm = optimizer_.update(step, loss.tokens, table->gradients());
+    engine_->clear_gradients();
   else
-    norm = steps_.update(optimizer_, step, loss.tokens);
+    norm = engine_->update(step, loss.tokens);
   steps_.share_weights();
   return norm;
 }
@@ -328,12 +338,13 @@ void Trainer::explain_skipped(const StreamPosition& begin) {
 // Returns to the state that was kept, because of a step that is not applied.
 void Trainer::roll_back(const Rollback::Spike& spike) {
   const Progress before = progress_;
-  optimizer_.clear_gradients();
+  engine_->clear_gradients();
   model_.clear_base_gradients();
   steps_.share_weights();  // unchanged: ends what the step began
   steps_.wait_for_weights();
   if (!steps_.load(run_.rollback(), data_id_, optimizer_, progress_))
     fail("{}: is missing; it is the state to return to", run_.rollback());
+  engine_->from_host();
   Rollback::continue_after(before, progress_);
   steps_.share_progress(progress_);
   rollback_.losses().set_losses(progress_.losses);
@@ -357,6 +368,7 @@ void Trainer::evaluate() {
   evaluation.baselines = baselines_;
   progress_.evaluated_steps.push_back(progress_.step);
 
+  engine_->to_host();
   best_.begin();
   const auto consider = [&](const std::string& name) { best_.add(name, score_candidate(), evaluation); };
   const std::span<float> candidate = model_.candidate_values();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -10,6 +11,7 @@
 #include "core/arena.h"
 #include "io/runs/run_directory.h"
 #include "qkv/training.h"
+#include "train/engine/gradient_engine.h"
 #include "train/loop/best_score.h"
 #include "train/loop/checkpoint.h"
 #include "train/loop/finite_steps.h"
@@ -37,6 +39,7 @@ class Trainer {
 
  private:
   // The start.
+  std::unique_ptr<GradientEngine> make_engine(const Recipe& recipe);
   void resume();
   bool resume_files();
   size_t fixed_bytes();
@@ -76,6 +79,7 @@ class Trainer {
   TrainedModel model_;
   SharedSteps steps_;
   OptimizerState optimizer_;
+  std::unique_ptr<GradientEngine> engine_;
   Progress progress_;
   FiniteSteps finite_;
   Rollback rollback_;

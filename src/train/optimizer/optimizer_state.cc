@@ -108,8 +108,8 @@ void OptimizerState::allocate() {
     std::copy_n(parameters_.values().data() + part.value, part.slice.size, ema_.data() + part.state);
 }
 
-// `mean` is 1 / tokens.
-AdamStep OptimizerState::adam_step(int64_t step, double mean, double squares) const {
+AdamStep OptimizerState::adam_step(int64_t step, int64_t tokens, double squares) const {
+  const double mean = mean_factor(tokens);
   AdamStep s;
   s.learning_rate = rate_factor_ * learning_rate(config_, step);
   s.beta1 = config_.beta1;
@@ -126,17 +126,16 @@ AdamStep OptimizerState::adam_step(int64_t step, double mean, double squares) co
 }
 
 double OptimizerState::update(int64_t step, int64_t tokens, Gather gather) {
-  const double mean = mean_factor(tokens);
   for (const Part& part : parts_) sum_of_squares<float>(gradient_of(part), squares_of(part));
   const double squares = sum_of_squares_of_all(gather);
   if (std::isfinite(squares)) {
-    const AdamStep s = adam_step(step, mean, squares);
+    const AdamStep s = adam_step(step, tokens, squares);
     for (const Part& part : parts_) update_part(s, part);
     clear_other_gradients();
   } else {
     clear_gradients();
   }
-  return std::sqrt(squares) * mean;
+  return std::sqrt(squares) * mean_factor(tokens);
 }
 
 void OptimizerState::clear_gradients() { std::ranges::fill(parameters_.gradients(), 0.0f); }
@@ -190,11 +189,10 @@ AdamRow<float> OptimizerState::table() const {
 }
 
 double OptimizerState::update(int64_t step, int64_t tokens, const RowGradients& g) {
-  const double mean = mean_factor(tokens);
   const double squares =
       sum_of_squares<float>({g.table.data, to_size(g.table.rows * g.table.cols)}) + sum_of_squares<float>(g.others);
-  if (std::isfinite(squares)) apply(adam_step(step, mean, squares), g);
-  return std::sqrt(squares) * mean;
+  if (std::isfinite(squares)) apply(adam_step(step, tokens, squares), g);
+  return std::sqrt(squares) * mean_factor(tokens);
 }
 
 void OptimizerState::apply(AdamStep s, const RowGradients& g) {

@@ -52,6 +52,8 @@ class OptimizerState {
   void scale_learning_rate(double factor) { rate_factor_ = factor; }
   // Sets the gradients to zero.
   void clear_gradients();
+  // Returns the numbers of a step with gradients that are summed over `tokens` tokens. squares: Σ gradient².
+  AdamStep adam_step(int64_t step, int64_t tokens, double squares) const;
 
   // The same with lazy rows. Before the gradients are computed, the rows must have caught up with the step before.
   double update(int64_t step, int64_t tokens, const RowGradients& gradients);
@@ -104,7 +106,6 @@ class OptimizerState {
   double sum_of_squares_of_all(Gather gather);
   void apply(AdamStep step, const RowGradients& gradients);
   void clear_other_gradients();
-  AdamStep adam_step(int64_t step, double mean, double squares) const;
   int64_t width() const { return parameters_.all().front().shape[1]; }  // of the table
   AdamRow<float> table() const;
   // Calls f(row, missed, table elements of the row) for each row of the table that missed steps; copies all else from

@@ -9,6 +9,7 @@
 #include "core/hash.h"
 #include "core/to_size.h"
 #include "decode/generation/generation.h"
+#include "train/engine/gradient_engine.h"
 #include "train/loop/dry_run.h"
 #include "train/tasks/objective.h"
 #include "train/tasks/source_locations.h"
@@ -63,8 +64,8 @@ std::string LanguageTask::summary() const {
                      text_.predictions(), epoch_.batches());
 }
 
-Loss LanguageTask::loss_and_gradient(const Transformer<float>& model, Context& c) {
-  return replicas_.loss_and_gradient(model, batch_, objective_of(recipe_.training), c);
+Loss LanguageTask::loss_and_gradient(BatchGradients& gradients, Context& c) {
+  return gradients.loss_and_gradient(batch_, objective_of(recipe_.training), c);
 }
 
 std::vector<TextPlace> LanguageTask::places_of(std::span<const int64_t> tokens) const {
@@ -132,10 +133,13 @@ std::string LanguageTask::sample(const Transformer<float>& model, Arena& arena) 
   return "sample:\n" + codec_.decode(generate_ids(model, {}, ends_, options, arena).ids);
 }
 
-void LanguageTask::dry_run(const Transformer<float>& model, const Transformer<float>& candidate, Arena& arena) {
-  dry_run_step(model, recipe_.training, std::max(batches_.longest(), dev_batches_.longest()), batch_, arena);
-  Context context = training_context(arena, recipe_.training, 0);
-  loss_and_gradient(model, context);
+void LanguageTask::dry_run(BatchGradients& gradients, const Transformer<float>& candidate, Arena& arena) {
+  const TrainingConfig& config = recipe_.training;
+  const int64_t longest = std::max(batches_.longest(), dev_batches_.longest());
+  fill_largest_batch(candidate.config(), config.batch_tokens, longest, batch_);
+  Context training = training_context(arena, config, 0), evaluation{arena};
+  loss_and_gradient(gradients, training);
+  candidate.loss(batch_, config.label_smoothing, evaluation);
   sample(candidate, arena);
 }
 

@@ -5,7 +5,6 @@
 
 #include "data/text_batches.h"
 #include "io/runs/run_kinds.h"
-#include "model/replicas.h"
 #include "qkv/language.h"
 #include "text/text_codec.h"
 #include "train/tasks/task.h"
@@ -33,13 +32,12 @@ class LanguageTask : public Task {
   double batches_per_epoch() const override { return static_cast<double>(epoch_.batches()); }
   std::string summary() const override;
 
-  Loss loss_and_gradient(const Transformer<float>& model, Context& c) override;
+  Loss loss_and_gradient(BatchGradients& gradients, Context& c) override;
   std::string places(const StreamPosition& position, TokenSide side, std::span<const int64_t> rows) override;
   DevScore evaluate(const Transformer<float>& model, Arena& arena) override;
   Metric metric() const override { return {"bits/byte", false}; }
   std::string sample(const Transformer<float>& model, Arena& arena) override;
-  void dry_run(const Transformer<float>& model, const Transformer<float>& candidate, Arena& arena) override;
-  size_t bytes() const override { return replicas_.bytes(); }
+  void dry_run(BatchGradients& gradients, const Transformer<float>& candidate, Arena& arena) override;
 
  private:
   // Returns the file and the line of each token of the text; `tokens` increase.
@@ -55,7 +53,6 @@ class LanguageTask : public Task {
   StreamPosition position_;
   TextBatches::Epoch epoch_;  // the current one
   Batch batch_;
-  Replicas replicas_;  // used for small models
 };
 
 }  // namespace qkv

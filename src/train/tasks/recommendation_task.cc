@@ -14,6 +14,7 @@
 #include "recommend/item_scores.h"
 #include "recommend/model_ranker.h"
 #include "train/auto_preset.h"
+#include "train/engine/gradient_engine.h"
 #include "train/tasks/objective.h"
 #include "train/tasks/source_locations.h"
 
@@ -113,16 +114,18 @@ std::string RecommendationTask::summary() const {
   return line;
 }
 
-Loss RecommendationTask::loss_and_gradient(const Transformer<float>& model, Context& c) {
+Loss RecommendationTask::loss_and_gradient(BatchGradients& gradients, Context& c) {
+  const Transformer<float>* const model = gradients.host_model();
+  const Parameter<float>* const features = model ? model->feature_table() : nullptr;
   Context own = c;
-  if (model.feature_table()) own.on_complete = {};  // the gradients of the features follow
-  const Loss loss = model_loss_and_gradient(model, own);
-  if (const Parameter<float>* features = model.feature_table()) {
+  if (features) own.on_complete = {};  // the gradients of the features follow
+  const Loss loss = model_loss_and_gradient(gradients, own);
+  if (features) {
     features_before_.assign(features->value, features->value + features->size());
     // The table holds the sum over all batches of the shard so far, so the gradients of the features are computed from
     // scratch.
     std::fill_n(features->gradient, features->size(), 0.0f);
-    features_.add_gradient(model.item_table().gradient_matrix(), features->gradient_matrix());
+    features_.add_gradient(model->item_table().gradient_matrix(), features->gradient_matrix());
     c.checked_gradient("item features", features->gradient_matrix());
   }
   return loss;
@@ -138,27 +141,11 @@ std::string RecommendationTask::places(const StreamPosition& position, TokenSide
   return name_users(names);
 }
 
-Loss RecommendationTask::model_loss_and_gradient(const Transformer<float>& model, Context& c) {
-  const auto loss_of = [&](const Transformer<float>& replica, const Batch& part, int64_t first, Context& context) {
-    return part_loss_and_gradient(replica, part, first, context);
-  };
-  return replicas_.loss_and_gradient(step_table_ ? step_table_->gather(model) : model, batch_, loss_of, c);
-}
-
-Loss RecommendationTask::part_loss_and_gradient(const Transformer<float>& model, const Batch& part, int64_t first,
-                                                Context& c) const {
+Loss RecommendationTask::model_loss_and_gradient(BatchGradients& gradients, Context& c) const {
   const RecommendationConfig& config = recipe_.recommendation;
-  if (!draws_negatives(config)) return model.loss_and_gradient(part, objective_of(recipe_.training), c);
-  const Parameter<float>& table = model.output().weight();
-  const auto loss_of = [&](Matrix<const float> h, Matrix<float> dh) {
-    if (config.negative_scope == NegativeScope::batch)
-      return shared_loss_and_gradient<float>(table, h, part.labels, {candidates_, log_draws_}, sampled_, dh, c);
-    const int64_t N = h.rows, K = config.negatives + 1;
-    const Candidates candidates = {{candidates_.data() + first * K, N, K},
-                                   {log_draws_.data() + first * K, to_size(N * K)}};
-    return sampled_loss_and_gradient<float>(table, h, candidates, sampled_, dh, c);
-  };
-  return model.loss_and_gradient(part, loss_of, c);
+  if (!draws_negatives(config)) return gradients.loss_and_gradient(batch_, objective_of(recipe_.training), c);
+  const int64_t of_token = config.negative_scope == NegativeScope::token ? config.negatives + 1 : 0;
+  return gradients.loss_and_gradient(batch_, Samples{sampled_, candidates_, log_draws_, of_token}, c);
 }
 
 void RecommendationTask::after_step(const Transformer<float>& model) {
@@ -223,7 +210,7 @@ DevScore RecommendationTask::evaluate_with_transitions(const Transformer<float>&
           [config](const RunDirectory& run) { write_fields(run.transitions(), config); }};
 }
 
-void RecommendationTask::dry_run(const Transformer<float>& model, const Transformer<float>& candidate, Arena& arena) {
+void RecommendationTask::dry_run(BatchGradients& gradients, const Transformer<float>& candidate, Arena& arena) {
   const StreamPosition present = position_;
   const Arena::Scope scope(arena);
   int64_t most = 0;
@@ -232,7 +219,7 @@ void RecommendationTask::dry_run(const Transformer<float>& model, const Transfor
   next();
   seek(present);
   Context context = training_context(arena, recipe_.training, 0);
-  loss_and_gradient(model, context);
+  loss_and_gradient(gradients, context);
   evaluate(candidate, arena);
 }
 

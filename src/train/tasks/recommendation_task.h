@@ -9,7 +9,6 @@
 #include "data/log/transitions.h"
 #include "eval/ranking.h"
 #include "model/layers/sampled_loss.h"
-#include "model/replicas.h"
 #include "qkv/recommendation.h"
 #include "train/optimizer/feature_sums.h"
 #include "train/optimizer/step_table.h"
@@ -37,20 +36,20 @@ class RecommendationTask : public Task {
   double batches_per_epoch() const override { return static_cast<double>(list_.size()); }
   std::string summary() const override;
 
-  Loss loss_and_gradient(const Transformer<float>& model, Context& c) override;
+  Loss loss_and_gradient(BatchGradients& gradients, Context& c) override;
   std::string places(const StreamPosition& position, TokenSide side, std::span<const int64_t> rows) override;
-  const StepTable* step_table() const override { return step_table_ ? &*step_table_ : nullptr; }
+  StepTable* step_table() override { return step_table_ ? &*step_table_ : nullptr; }
   void after_step(const Transformer<float>& model) override;
   DevScore evaluate(const Transformer<float>& model, Arena& arena) override;
   Metric metric() const override { return {"NDCG@10"}; }
   std::vector<EvaluationReport::Candidate> baselines() override;
   std::string verdict(double best) const override;
-  void dry_run(const Transformer<float>& model, const Transformer<float>& candidate, Arena& arena) override;
+  void dry_run(BatchGradients& gradients, const Transformer<float>& candidate, Arena& arena) override;
 
   size_t data_bytes() const override {
     return log_.bytes() + batches_.bytes() + list_.bytes() + (transitions_ ? transitions_->bytes() : 0);
   }
-  size_t bytes() const override { return replicas_.bytes() + (step_table_ ? step_table_->bytes() : 0); }
+  size_t bytes() const override { return step_table_ ? step_table_->bytes() : 0; }
 
  private:
   // The score of a ranker on the validation, whose users are dealt out to ranks.
@@ -58,9 +57,7 @@ class RecommendationTask : public Task {
   // The score of a model with transitions, with the weight that is best for it.
   DevScore evaluate_with_transitions(const Transformer<float>& model, Arena& arena);
   // Leaves out the gradients of the features.
-  Loss model_loss_and_gradient(const Transformer<float>& model, Context& c);
-  // The same for some sequences of the batch; `first` is the index of their first token.
-  Loss part_loss_and_gradient(const Transformer<float>& model, const Batch& part, int64_t first, Context& c) const;
+  Loss model_loss_and_gradient(BatchGradients& gradients, Context& c) const;
 
   const RecommendationRecipe& recipe_;
   const Interactions& log_;
@@ -75,7 +72,6 @@ class RecommendationTask : public Task {
   std::vector<int32_t> candidates_;  // [tokens, 1 + negatives], or [negatives] shared by all tokens; none for softmax
   std::vector<float> log_draws_;
   std::optional<StepTable> step_table_;  // if updates are sparse
-  Replicas replicas_;                    // used for small models
   std::vector<EvaluationReport::Candidate> baselines_;
   std::optional<Transitions> transitions_;  // counted before the validation, with weight 1
   FeatureSums features_;

@@ -17,6 +17,7 @@
 
 namespace qkv {
 
+class BatchGradients;
 class StepTable;
 
 // The measure that selects the best weights.
@@ -64,10 +65,12 @@ class Task {
   virtual std::string epoch_summary() const { return ""; }
 
   // Returns the loss of the current batch and adds its gradients to the model's.
-  virtual Loss loss_and_gradient(const Transformer<float>& model, Context& c) = 0;
+  virtual Loss loss_and_gradient(BatchGradients& gradients, Context& c) = 0;
+  // Whether small models compute the gradient of a batch in slices (model/replicas.h).
+  virtual bool in_slices() const { return true; }
   // Returns the rows that the current batch needs and their gradients, if the task computes those of a small table
   // instead of the model's (train/optimizer/step_table.h); otherwise null.
-  virtual const StepTable* step_table() const { return nullptr; }
+  virtual StepTable* step_table() { return nullptr; }
   // Called after every step of the optimizer.
   virtual void after_step(const Transformer<float>&) {}
   // Names the sequences of the current batch to which rows of one side belong, as a user finds them in the training
@@ -83,9 +86,9 @@ class Task {
   virtual std::string verdict(double) const { return ""; }
   // Returns an example of the model's output, which is reported after an evaluation; "" for none.
   virtual std::string sample(const Transformer<float>&, Arena&) { return ""; }
-  // Uses as much of the arena as the largest training step of `model` and an evaluation of `candidate` will. Leaves
+  // Uses as much of the arena as the largest training step and an evaluation of `candidate` will. Leaves
   // arbitrary values in the gradients.
-  virtual void dry_run(const Transformer<float>& model, const Transformer<float>& candidate, Arena& arena) = 0;
+  virtual void dry_run(BatchGradients& gradients, const Transformer<float>& candidate, Arena& arena) = 0;
   // Returns the bytes of the training data, if it is in memory.
   virtual size_t data_bytes() const { return 0; }
   // Returns the bytes of activations that the task holds outside the arena.

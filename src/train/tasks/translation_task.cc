@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/to_size.h"
+#include "train/engine/gradient_engine.h"
 #include "train/loop/dry_run.h"
 #include "train/tasks/objective.h"
 #include "train/tasks/source_locations.h"
@@ -16,8 +17,8 @@ void TranslationTask::partition(const RankPartition& partition) {
   stream_.partition(partition);
 }
 
-Loss TranslationTask::loss_and_gradient(const Transformer<float>& model, Context& c) {
-  return model.loss_and_gradient(batch_, objective_of(config_), c);
+Loss TranslationTask::loss_and_gradient(BatchGradients& gradients, Context& c) {
+  return gradients.loss_and_gradient(batch_, objective_of(config_), c);
 }
 
 std::string TranslationTask::places(const StreamPosition& position, TokenSide side, std::span<const int64_t> rows) {
@@ -40,8 +41,11 @@ DevScore TranslationTask::evaluate(const Transformer<float>& model, Arena& arena
           {{"loss", score.loss, 3}, {"perplexity", std::exp(score.nll), 2}, {"bleu", score.bleu, 2}}};
 }
 
-void TranslationTask::dry_run(const Transformer<float>& model, const Transformer<float>& candidate, Arena& arena) {
-  dry_run_step(model, config_, std::max(stream_.longest(), evaluator_.longest()), batch_, arena);
+void TranslationTask::dry_run(BatchGradients& gradients, const Transformer<float>& candidate, Arena& arena) {
+  const int64_t longest = std::max(stream_.longest(), evaluator_.longest());
+  fill_largest_batch(candidate.config(), config_.batch_tokens, longest, batch_);
+  Context context = training_context(arena, config_, 0);
+  loss_and_gradient(gradients, context);
   evaluator_.dry_run(candidate, partition_, arena);
 }
 

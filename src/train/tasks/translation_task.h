@@ -26,11 +26,12 @@ class TranslationTask : public Task {
   std::string summary() const override { return stream_.summary(); }
   std::string epoch_summary() const override { return stream_.windows() > 1 ? stream_.epoch_summary() : ""; }
 
-  Loss loss_and_gradient(const Transformer<float>& model, Context& c) override;
+  Loss loss_and_gradient(BatchGradients& gradients, Context& c) override;
+  bool in_slices() const override { return false; }
   std::string places(const StreamPosition& position, TokenSide side, std::span<const int64_t> rows) override;
   DevScore evaluate(const Transformer<float>& model, Arena& arena) override;
   Metric metric() const override { return {"BLEU"}; }
-  void dry_run(const Transformer<float>& model, const Transformer<float>& candidate, Arena& arena) override;
+  void dry_run(BatchGradients& gradients, const Transformer<float>& candidate, Arena& arena) override;
 
  private:
   const TrainingConfig& config_;

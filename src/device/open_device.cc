@@ -1,0 +1,39 @@
+#include "device/open_device.h"
+
+#include <filesystem>
+
+#include "core/fail.h"
+#include "core/system/plugin.h"
+
+namespace qkv {
+
+DevicePlugin find_device_plugin() {
+  DevicePlugin found{plugin_path("cuda", "QKV_DEVICE"), nullptr, ""};
+  std::error_code ignored;
+  if (!std::filesystem::exists(found.path, ignored)) {
+    found.missing = fmt::format("the plugin {} does not exist", found.path);
+    return found;
+  }
+  try {
+    const qkv_device& table = load_device(found.path);
+    const char* const missing = table.missing();
+    if (missing)
+      found.missing = fmt::format("{}: {}", table.name(), missing);
+    else if (table.count() == 0)
+      found.missing = fmt::format("{}: no device was found", table.name());
+    else
+      found.table = &table;
+  } catch (const Error& e) {
+    found.missing = e.what();
+  }
+  return found;
+}
+
+std::unique_ptr<Accelerator> open_device() {
+  const DevicePlugin plugin = find_device_plugin();
+  if (!plugin.table)
+    fail("device cuda: {}; use device cpu, or set QKV_DEVICE to the path of a device plugin", plugin.missing);
+  return std::make_unique<Accelerator>(*plugin.table);
+}
+
+}  // namespace qkv

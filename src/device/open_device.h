@@ -1,0 +1,23 @@
+// The device that a recipe or an option names: the plugin libqkv_cuda.so, or the one whose path is in the environment
+// variable QKV_DEVICE.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "device/accelerator.h"
+
+namespace qkv {
+
+// A device plugin, as far as it was found.
+struct DevicePlugin {
+  std::string path;
+  const qkv_device* table = nullptr;  // null if it cannot be used
+  std::string missing;                // why not, in one line; "" if it can
+};
+DevicePlugin find_device_plugin();
+
+// Opens its first device. Throws Error, with what is missing, if there is none.
+std::unique_ptr<Accelerator> open_device();
+
+}  // namespace qkv
