@@ -90,11 +90,10 @@ const void* Accelerator::on_device(std::span<const std::byte> host) {
 Accelerator::Upload::Upload(std::span<const std::span<const std::byte>> numbers)
     : accelerator_(current()), before_(accelerator_.uploaded_.size()), staging_before_(accelerator_.staging_->used()) {
   const std::lock_guard lock(accelerator_.mutex_);
-  for (const std::span<const std::byte> host : numbers) {
-    if (host.empty()) continue;
-    const void* const device = accelerator_.on_device(host);
-    accelerator_.uploaded_.push_back({host, static_cast<const std::byte*>(device)});
-  }
+  std::vector<Uploaded> copies;  // none counts if one fails
+  for (const std::span<const std::byte> host : numbers)
+    if (!host.empty()) copies.push_back({host, static_cast<const std::byte*>(accelerator_.on_device(host))});
+  accelerator_.uploaded_.insert(accelerator_.uploaded_.end(), copies.begin(), copies.end());
 }
 
 Accelerator::Upload::~Upload() {

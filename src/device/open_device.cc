@@ -8,9 +8,10 @@
 namespace qkv {
 
 DevicePlugin find_device_plugin() {
-  DevicePlugin found{plugin_path("cuda", "QKV_DEVICE"), nullptr, ""};
+  DevicePlugin found{plugin_path("cuda", "QKV_DEVICE"), false, nullptr, ""};
   std::error_code ignored;
-  if (!std::filesystem::exists(found.path, ignored)) {
+  found.exists = std::filesystem::exists(found.path, ignored);
+  if (!found.exists) {
     found.missing = fmt::format("the plugin {} does not exist", found.path);
     return found;
   }

@@ -12,6 +12,7 @@ namespace qkv {
 // A device plugin, as far as it was found.
 struct DevicePlugin {
   std::string path;
+  bool exists = false;
   const qkv_device* table = nullptr;  // null if it cannot be used
   std::string missing;                // why not, in one line; "" if it can
 };

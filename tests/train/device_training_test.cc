@@ -142,6 +142,18 @@ TEST_F(DeviceTrainingTest, AutoIsTheCpuWithoutAPlugin) {
             "path of a device plugin");
 }
 
+TEST_F(DeviceTrainingTest, AutoReportsAPluginThatCannotBeUsed) {
+  const std::string plugin = directory_ / "libqkv_cuda.so";
+  testing::spill(plugin, "no library");
+  ::setenv("QKV_DEVICE", plugin.c_str(), 1);
+  std::vector<std::string> lines;
+  TrainingObserver observer;
+  observer.on_message = [&](const std::string& line) { lines.push_back(line); };
+  testing::language_case(directory_).train(R"({"device": "auto", "max_steps": 1})", directory_ / "run", observer);
+  ASSERT_FALSE(lines.empty());
+  testing::expect_contains(lines.front(), "device: cpu, because " + plugin + ": the device plugin cannot be loaded: ");
+}
+
 TEST_F(DeviceTrainingTest, RefusesWhatOnlyTheCpuTrains) {
   EXPECT_EQ(error_of_training(R"({"device": "cuda", "moments": "int8"})"),
             "moments must be float32 on a device (is int8)");

@@ -131,10 +131,8 @@ PluginState plugin(const std::string& name) {
 
 PluginState device_plugin() {
   const DevicePlugin found = find_device_plugin();
-  PluginState state{"cuda", found.path, false, "", ""};
-  std::error_code error;
-  state.installed = fs::exists(state.path, error);
-  if (!state.installed) return state;
+  PluginState state{"cuda", found.path, found.exists, "", ""};
+  if (!found.exists) return state;
   state.error = found.missing;
   if (!found.table) return state;
   state.uses = found.table->name();

@@ -55,13 +55,17 @@ void keep_fitted(R& given, const R& saved) {
 }
 
 // Decides where a recipe is trained, and in which precision unless it is given. `saved` is the configuration of the run
-// that is resumed, or null. Throws Error for a precision that the CPU does not have.
+// that is resumed, or null. Reports a plugin that was found and cannot be used. Throws Error for a precision that the
+// CPU does not have.
 template <class R>
-void set_device(R& recipe, const TrainingConfig* saved) {
+void set_device(R& recipe, const TrainingConfig* saved, FunctionRef<void(const std::string&)> report) {
   TrainingConfig& c = recipe.training;
   if (c.device == TrainingDevice::automatic && saved) c.device = saved->device;
-  if (c.device == TrainingDevice::automatic)
-    c.device = find_device_plugin().table ? TrainingDevice::cuda : TrainingDevice::cpu;
+  if (c.device == TrainingDevice::automatic) {
+    const DevicePlugin plugin = find_device_plugin();
+    c.device = plugin.table ? TrainingDevice::cuda : TrainingDevice::cpu;
+    if (!plugin.table && plugin.exists) report(fmt::format("device: cpu, because {}", plugin.missing));
+  }
   const bool is_cpu = c.device == TrainingDevice::cpu;
   if (!is_cpu && !recipe.given.contains("precision")) c.precision = saved ? saved->precision : Precision::bfloat16;
   if (is_cpu && c.precision == Precision::bfloat16) fail("precision bfloat16 requires a device (device is cpu)");
@@ -210,7 +214,7 @@ bool train_on(const std::string& out, const TrainingObserver& observer, Ranks* r
 
   R wanted = given;
   if (saved) keep_fitted(wanted, *saved);
-  set_device(wanted, saved ? &saved->training : nullptr);
+  set_device(wanted, saved ? &saved->training : nullptr, [&](const std::string& line) { session.report(line); });
   if (ranks && wanted.training.device != TrainingDevice::cpu) fail("device must be cpu for training by several ranks");
   const std::unique_ptr<Accelerator> device = wanted.training.device == TrainingDevice::cpu ? nullptr : open_device();
   if constexpr (Data::kFitsLimits && Data::kCountsBatches)
@@ -222,7 +226,10 @@ bool train_on(const std::string& out, const TrainingObserver& observer, Ranks* r
   if (saved && ranks && !ranks->is_first()) check_same_as_first(*saved, recipe);
   if (saved && (!ranks || ranks->is_first())) check_same(session.run, *saved, recipe);
   check_freeze(recipe);
-  if (device) check_for_device(recipe);
+  if (device) {
+    check_for_device(recipe);
+    session.report(fmt::format("device: {}, {}", device->name(), name_of(recipe.training.precision)));
+  }
 
   const std::unique_ptr<Task> task = data.make_task(recipe);
   const bool is_new = !session.resumed;
