@@ -9,6 +9,7 @@
 #include "log_options.h"
 #include "options.h"
 #include "program/corpus/corpus.h"
+#include "sentences.h"
 
 namespace {
 
@@ -118,8 +119,10 @@ void add_clean(CLI::App& data) {
 }  // namespace
 
 void add_data_command(CLI::App& app) {
-  CLI::App* data = app.add_subcommand("data", "Check and clean training data");
+  CLI::App* data = app.add_subcommand("data", "Check and clean training data, split text into sentences");
   data->require_subcommand(1);
   add_check(*data);
   add_clean(*data);
+  add_sentences_command(*data);
+  add_abbreviations_command(*data);
 }

@@ -18,7 +18,7 @@ namespace qkv::fuzz {
   target(html) target(http_request) target(http_target) target(hub) target(interactions) target(item_features) \
   target(json) target(llama) target(marian) target(metrics) target(multipart) target(npz) target(pairs) \
   target(pickle) target(plot) target(rank_messages) target(requests) target(safetensors) target(saved_interactions) \
-  target(sentencepiece) target(server_completions) target(server_embeddings) target(server_gorse) \
+  target(sentencepiece) target(sentences) target(server_completions) target(server_embeddings) target(server_gorse) \
   target(server_translate) target(settings) target(state) target(text) target(text_requests) target(titles) \
   target(tokenizer_json) target(torch) target(vocabulary_files) target(weights) target(weights_int4) \
   target(zstd)

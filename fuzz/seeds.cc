@@ -168,6 +168,15 @@ void documents(const fs::path& directory) {
       "00:00:04,000\n");
 }
 
+void sentences(const fs::path& directory) {
+  Seeds seeds(directory, "sentences");
+  seeds.add(
+      "Dr. J. R. Smith (U.S.) said: \"Go.\" Then he left... at 5 p.m. [1] Why? Am 3. Mai. 1. One 😀 www.x.org :-) "
+      "It's.");
+  seeds.add(
+      "他说：“你好。”然后「走了。」と？ Τι; Բարեւ: क्या। สวัสดีครับ นอกจากนี้ «Да!» — сказал г. Иванов в 1990 г. и т. д.");
+}
+
 // 1 2, 1 3, 2 2; then two members, a long line and a word.
 void gzip(const fs::path& directory) {
   Seeds seeds(directory, "gzip");
@@ -275,8 +284,9 @@ void chat_templates(const fs::path& directory) {
 }  // namespace
 
 void write_seeds(const fs::path& directory) {
-  for (const auto write : {safetensors, configurations, tokenizer_seeds, training, weights, texts, chat_templates, http,
-                           forms, documents, gzip, zstd, logs, tables, import_seeds, gguf_seeds, server_seeds})
+  for (const auto write :
+       {safetensors, configurations, tokenizer_seeds, training, weights, texts, chat_templates, http, forms, documents,
+        sentences, gzip, zstd, logs, tables, import_seeds, gguf_seeds, server_seeds})
     write(directory);
 }
 
