@@ -30,10 +30,11 @@ Start::Kind kind_of_start(std::string_view text, const Start& start, const Chara
 }  // namespace
 
 Start start_at(std::string_view text, size_t at) {
+  static constexpr std::u32string_view kBullets = U"*#@•·‣§";
   Start start;
   Character first = character_at(text, at);
   for (; first.code >= 0 && !is_alphanumeric(first.code); first = character_at(text, first.end)) {
-    const bool is_bullet = first.code == U'•' || first.code == '*' || first.code == '#' || first.code == '@';
+    const bool is_bullet = kBullets.find(static_cast<char32_t>(first.code)) != kBullets.npos;
     if (is_opening(first.code) || is_dash(first.code))
       start.is_marked = true;
     else if (!is_bullet && !is_symbol(first.code) && !is_blank(first.code))
@@ -88,6 +89,14 @@ size_t reference_at(std::string_view text, size_t at) {
 bool is_number(std::string_view word) { return !word.empty() && word.find_first_not_of("0123456789") == word.npos; }
 
 bool is_roman(std::string_view word) { return !word.empty() && word.find_first_not_of("IVXLC") == word.npos; }
+
+bool is_initial(std::string_view word) {
+  const int32_t first = character_at(word, 0).code;
+  const bool is_arabic = first >= 0x600 && first <= 0x6FF, is_dravidian = first >= 0xB80 && first <= 0xD7F;
+  if (!is_lower(first) && !is_upper(first) && !is_arabic && !is_dravidian) return false;
+  return count_letters(word) == 1 && is_letter(first) &&
+         (is_letter(last_character(word)) || is_combining(last_character(word)));
+}
 
 bool is_german(std::string_view words) {
   return std::ranges::any_of(split_words(words),

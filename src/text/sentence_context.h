@@ -39,6 +39,9 @@ size_t reference_at(std::string_view text, size_t at);
 bool is_number(std::string_view word);  // of ASCII digits
 bool is_roman(std::string_view word);   // a number in capitals
 
+// Whether a word is one letter of a script in which names are abbreviated to letters.
+bool is_initial(std::string_view word);
+
 // Whether one of the words is frequent in German, whose ordinals have a full stop and whose nouns a capital.
 bool is_german(std::string_view words);
 

@@ -1,6 +1,7 @@
 #include "text/sentence_words.h"
 
 #include <array>
+#include <optional>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -17,16 +18,16 @@ using Words = std::unordered_set<std::string_view>;
 // with full stops between them ("z.B") and single letters need no entry: rules find them.
 constexpr std::string_view kBeforeName = R"(
   MR DR PS NB p.s TP GS PGS ThS Mr Mrs Ms Messrs Dr Drs Prof Profs Rev Revd Fr Hon Gen Col Lt Capt Cmdr Adm Maj Brig Sgt Cpl Pvt Gov Sen Rep Reps Sens
-  Pres Supt Insp Det St Ste Mt Ft Msgr Asst Assoc vs viz eg ie approx resp e.c i.e cf
+  Pres Supt Insp Det Ste Msgr Asst Assoc vs viz eg ie approx resp e.c i.e cf
   Hr Hrn Frl Dipl Ing Univ Doz nat bzw bsp vgl sog bzgl ggf evtl insb einschl geb gest hrsg verf zzgl inkl exkl ca gegr
   übers d.h z.b z.bsp i.d.r
   av mm Mme Mmes Mlle Mlles Mgr Vve p.ex
-  Sra Sres Srta Srtas Dña Dto Dtor Lic Arq Exmo Exma Ilmo Ilma Dra Profa profª pág págs núm Avda Fco Vda
-  Sig Sigg Sig.ra Sig.na Dott Dott.ssa Prof.ssa Avv Geom Egr Gent Spett
-  Dhr Mevr Mej bijv evt zgn
-  tzn np ul inż hab św tzw tj
+  Sra Sres Srta Srtas Gral Cía Cnel Lda Ldo Excmo Excma Exa Dña Dto Dtor Lic Arq Exmo Exma Ilmo Ilma Dra Profa profª pág págs núm Avda Fco Vda
+  On Sig Sigg Sig.ra Sig.na Dott Dott.ssa Prof.ssa Avv Geom Egr Gent Spett
+  prof ing dott mevr Dhr Mevr Mej bijv evt zgn
+  tzn np ul im gen woj pow inż hab św tzw tj
   tzv např mudr judr phdr rndr mvdr paeddr doc nám tř
-  dvs eks f.eks
+  dvs eks f.eks esim
   г-н г-жа им ул пр-т пл проф акад доц канд инж ред рис табл илл см напр т.е т.к т.н полк пос обл просп наб бул вул ім тзв д-р
   κος δρ αγ π.χ βλ δηλ
   doç yrd bkz örn mah cad sok apt
@@ -37,24 +38,29 @@ constexpr std::string_view kBeforeName = R"(
 
 constexpr std::string_view kBeforeNumber = R"(
   No Nos no nos nr nrs num n° nº p pp pg pgs art arts Abs Ziff Abb tab fig figs Figg sec secs sect ext ch chap chaps kap cap
-  vol vols bd bde ed eds lfd Rn Anm eq eqs ref refs ver par para pars lib tel
+  vol vols bd bde ed eds godz lfd Rn Anm eq eqs ref refs ver par para pars lib tel
   Jan Feb Mar Apr Jun Jul Aug Sep Sept Oct Nov Dec Mär Mrz Okt Dez janv févr avr juil août déc ene abr
   Mon Tue Tues Wed Thu Thur Thurs Fri Sat Sun
   čís str янв февр апр авг сент окт нояб дек стр гл пп ст чл разд вып σελ αρ άρθ rys hst
 )";
 
 constexpr std::string_view kAnywhere = R"(
-  Inc inc Corp corp Ltd ltd Co co LLC Cos Bros Jr jr Sr sr Esq Dept dept Univ univ Assn Ave Blvd Hwy Bldg Mfg Intl Natl
+  St Mt Ft al Inc inc Corp corp Ltd ltd Co co LLC Cos Bros Jr jr Sr sr Esq Dept dept Univ univ Assn Ave Blvd Hwy Bldg Mfg Intl Natl
   Dist Ariz Calif Colo Conn Fla Ill Ind Kan Mass Mich Minn Miss Mont Neb Nev Okla Ore Penn Tenn Tex Wash Wis Wyo
   mio mrd tsd mill millj mil mln tys tis тыс млн млрд
   gmbh allg amtl dt ehem eigtl engl franz jh jhd jhdt tägl
   cie éd édit apr
-  spol изд перераб vof
+  spol изд перераб vof EE UU FF AA CC OO RR HH Ud Uds Vd Vds
 )";
 
 constexpr std::string_view kAfterNumber = R"(
   min mins sec secs hr hrs wk wks yr yrs mi oz lb lbs gal std sek stk hod
   гг вв руб коп чел экз мин сек
+)";
+
+// What the rule for words without a vowel would take for an abbreviation, and abbreviations that mostly end a sentence.
+constexpr std::string_view kOrdinary = R"(
+  др stb dll dsb dst vb mfl tv cd dvd pdf html php thx pls btw hmm shh psst grr pfft nth
 )";
 
 constexpr std::string_view kStarters = R"(
@@ -142,7 +148,8 @@ using Kinds = std::unordered_map<std::string_view, Abbreviation>;
 
 Kinds all_kinds() {
   Kinds kinds;
-  for (const auto& [list, kind] : {std::pair(kBeforeName, Abbreviation::before_name),
+  for (const auto& [list, kind] : {std::pair(kOrdinary, Abbreviation::none),
+                                   {kBeforeName, Abbreviation::before_name},
                                    {kBeforeNumber, Abbreviation::before_number},
                                    {kAnywhere, Abbreviation::anywhere},
                                    {kAfterNumber, Abbreviation::after_number}})
@@ -183,7 +190,7 @@ bool lacks_vowel(std::string_view word) {
 }
 
 // Returns the kind that a list has for a word; one in capitals, such as "PROF", is also found as "Prof" and "prof".
-Abbreviation listed_kind(const std::string& word, const std::string& lower) {
+std::optional<Abbreviation> listed_kind(const std::string& word, const std::string& lower) {
   static const Kinds kinds = all_kinds();
   auto found = kinds.find(word);
   if (found == kinds.end()) found = kinds.find(lower);
@@ -191,15 +198,16 @@ Abbreviation listed_kind(const std::string& word, const std::string& lower) {
     const std::string title = word.substr(0, 1) + lower.substr(1);
     found = kinds.find(title);
   }
-  return found == kinds.end() ? Abbreviation::none : found->second;
+  return found == kinds.end() ? std::nullopt : std::optional(found->second);
 }
 
 }  // namespace
 
 Abbreviation kind_of_abbreviation(std::string_view word, const std::unordered_set<std::string>& more) {
   const std::string lower = lowercase(word);
-  if (const Abbreviation kind = listed_kind(std::string(word), lower); kind != Abbreviation::none) return kind;
-  if (more.contains(lower) || has_inner_stops(lower)) return Abbreviation::anywhere;
+  if (more.contains(lower)) return Abbreviation::anywhere;
+  if (const std::optional<Abbreviation> kind = listed_kind(std::string(word), lower)) return *kind;
+  if (has_inner_stops(lower)) return Abbreviation::anywhere;
   if (lower.ends_with("str")) return Abbreviation::before_number;  // "Hauptstr. 5"
   const bool has_capitals = word.substr(character_at(word, 0).end) != lower.substr(character_at(lower, 0).end);
   if (!has_capitals && lacks_vowel(lower)) return Abbreviation::after_number;

@@ -10,7 +10,7 @@ namespace qkv::sentence {
 
 // The ways in which an abbreviation with its full stop stands to the end of a sentence.
 enum class Abbreviation : uint8_t {
-  none,
+  none,           // a word like any other
   before_name,    // never ends one: "Dr."
   before_number,  // an abbreviation only before a number: "No. 5"
   anywhere,       // ends one if the next word is likely to begin one: "Inc."

@@ -210,7 +210,7 @@ bool Scan::has_words(size_t end) {
 // Whether the sentence begins with this word, which numbers an item of a list: "1.", "II.", "b.".
 bool Scan::is_list_marker(std::string_view word) const {
   if (first_.begin < place_of(word)) return false;
-  return (is_number(word) && word.size() <= 3) || is_roman(word) || count_letters(word) == 1;
+  return (is_number(word) && word.size() <= 3) || is_roman(word) || is_initial(word);
 }
 
 bool Scan::ends(const Place& place) {
@@ -233,7 +233,8 @@ bool Scan::ends(const Place& place) {
 
 // Whether a sentence ends before a word without a capital. It may after a question mark, and if the writer uses none.
 bool Scan::ends_before_lower(const Place& place, const Start& start) const {
-  if (place.is_quoted || start.is_marked) return false;  // "Why?" he asked
+  if (place.is_quoted || start.is_marked) return false;         // "Why?" he asked
+  if (is_dash(character_at(text_, begin_).code)) return false;  // – Why? he asked
   const bool is_casual = is_lower(first_.code) || has_role(start.word, WordRole::pronoun);
   if (place.stop == Stop::question) return true;
   if (place.stop == Stop::exclamation) return is_casual;
@@ -249,11 +250,10 @@ bool Scan::ends_at_dot(const Place& place, const Start& start) const {
   if (word.empty()) return true;
   if (is_list_marker(word)) return false;
   if (is_number(word)) return ends_at_number(word, place, start);
-  const size_t letters = count_letters(word);
-  if (is_thai_or_lao(last_character(word))) return letters > 6;
+  if (is_thai_or_lao(last_character(word))) return count_letters(word) > 6;
   const Abbreviation kind = kind_of_abbreviation(word, abbreviations_);
   if (place.is_quoted && kind != Abbreviation::before_name) return true;
-  if (letters != 1 || kind != Abbreviation::none) return ends_at_abbreviation(kind, word, start);
+  if (!is_initial(word) || kind != Abbreviation::none) return ends_at_abbreviation(kind, word, start);
   if (!is_upper(character_at(word, 0).code)) return ends_at_unit(word, start);
   const int32_t previous = last_character(before(word));  // of an initial, or of a unit: 5 °C
   if (is_digit(previous) || previous == U'°') return true;
@@ -294,6 +294,7 @@ bool Scan::ends_at_unit(std::string_view word, const Start& start) const {
   if (start.has_stop || start.kind == Start::Kind::digit) return false;
   if (has_role(start.word, WordRole::starter)) return true;
   const std::string_view words = before(word);
+  if ((word == "д" || word == "п") && last_word(words) == "т.") return true;  // and so on
   if (!is_digit(last_character(words)) && !is_roman(last_word(words))) return false;
   return words.size() > kFewBytes || split_words(words).size() > 2;
 }

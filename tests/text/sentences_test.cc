@@ -47,7 +47,7 @@ TEST(Sentences, DoNotIncludeWhiteSpace) {
 
 TEST(Sentences, ContinueAfterAbbreviations) {
   expect_split({"Dr. Miller met Prof. Jones vs. Mr. Brown. | They talked.",
-                "See No. 5 and vol. II, pp. 3. | No. | Never.",
+                "See No. 5 and vol. II, pp. 3. | No. | Never.", "Smith et al. (2010) and Lee et al. | The rest.",
                 "Herr Dr. Maier kam z. B. am Montag bzw. Dienstag. | Gut.", "PROF. SMITH came. | HE LEFT.",
                 "M. Petit est né en 50 av. J.-C. à Rome. | C'est sûr.", "El Sr. Gil y la Sra. Paz llegaron. | Bien.",
                 "Bydlí na nám. Míru. | Např. dnes.", "Mieszka na ul. Długiej, np. tam. | Tak.",
@@ -58,12 +58,14 @@ TEST(Sentences, EndAfterSomeAbbreviationsBeforeAWordThatBeginsOne) {
   expect_split({"He works at Apple Inc. | The firm grew.", "He asked Apple Inc. managers and Apple Inc. Chairman Bob.",
                 "He left the U.S. | It was cold.", "The U.S. Army came at 5 p.m. | Then it left at 6 p.m. Tuesday.",
                 "Er aß Brot usw. | Danach ging er.", "It took 5 min. | Nobody saw it.",
-                "Родился в 1950 г. | Учился дома.", "В 1950 г. Москва выросла."});
+                "Родился в 1950 г. | Учился дома.", "Хлеб, соль и т. д. | Магазин закрыт.",
+                "В 1950 г. Москва выросла."});
 }
 
 TEST(Sentences, ContinueAfterInitials) {
   expect_split({"J. R. R. Tolkien wrote. | C. S. Lewis read.", "А. С. Пушкин писал. | Мы читаем.",
-                "It was plan B. | The end.", "By J. van Gogh and A. De Niro.", "It is 5 °C. | Snow falls."});
+                "It was plan B. | The end.", "By J. van Gogh and A. De Niro.", "It is 5 °C. | Snow falls.",
+                "I like C++. | Bob does not."});
 }
 
 TEST(Sentences, ContinueAfterOrdinals) {
@@ -85,8 +87,8 @@ TEST(Sentences, IncludeEllipses) {
 }
 
 TEST(Sentences, IncludeTheMarkersOfAList) {
-  expect_split(
-      {"1. First one. | 2. Second one.", "I. Part one. | II. Part two.", "a) Foo. | b) Bar.", "• One. | • Two."});
+  expect_split({"1. First one. | 2. Second one.", "I. Part one. | II. Part two.", "a) Foo. | b) Bar.",
+                "• One. | • Two.", "Good. | § 5 applies. | · Next."});
 }
 
 TEST(Sentences, ContinueInAddressesVersionsAndFileNames) {
@@ -96,8 +98,8 @@ TEST(Sentences, ContinueInAddressesVersionsAndFileNames) {
 
 TEST(Sentences, MayBeginWithSmallLetters) {
   expect_split({"iPhone sales rose. | eBay grew. | al-Qaeda denied.", "are you there? | where are you. | i am here.",
-                "Call me. | i am here.", "What? | nothing.", "Het is koud. | 's Avonds regent het.",
-                "Visit Yahoo! and AOL."});
+                "Call me. | i am here.", "What? | nothing.", "– Vraiment ? dit-il.",
+                "Het is koud. | 's Avonds regent het.", "Visit Yahoo! and AOL."});
 }
 
 TEST(Sentences, IncludeSmileys) {
@@ -108,8 +110,9 @@ TEST(Sentences, IncludeSmileys) {
 TEST(Sentences, AreFoundInScriptsWithoutCapitals) {
   expect_split({"كيف حالك؟ | أنا بخير! | التقى د. أحمد بالوزير. | ثم غادر.", "یہ کتاب ہے۔ | وہ گھر ہے۔",
                 "यह एक वाक्य है। | डॉ. शर्मा आए। | पी. वी. राव थे। | क्या?", "এটি বই। | ভালো।", "שלום. | מה שלומך? | טוב!",
-                "안녕하세요. | 2020. 3. 5. | 만났다.", "საქართველო ლამაზია. | როგორ ხარ? | კარგად!",
-                "Բարեւ։ | Ինչպես եք: | Լավ եմ։", "Τι κάνεις; | Είμαι καλά.", "வணக்கம். | மு. கருணாநிதி வந்தார்."});
+                "यह अच्छा है. | वह नहीं है. | ठीक.", "네. | 저는 갑니다.", "안녕하세요. | 2020. 3. 5. | 만났다.",
+                "საქართველო ლამაზია. | როგორ ხარ? | კარგად!", "Բարեւ։ | Ինչպես եք: | Լավ եմ։",
+                "Τι κάνεις; | Είμαι καλά.", "வணக்கம். | மு. கருணாநிதி வந்தார்."});
 }
 
 TEST(Sentences, AreFoundInScriptsWithoutSpaces) {
