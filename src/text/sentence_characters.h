@@ -45,7 +45,7 @@ size_t emoticon_at(std::string_view text, size_t at);
 // Returns the number of letters, not counting combining marks.
 size_t count_letters(std::string_view text);
 
-// A mark that may end a sentence. Of a run of them, the last in this order decides.
+// A mark that may end a sentence. In a run of them, the last in this order decides.
 enum class Stop : uint8_t {
   none,
   dot,          // of a sentence, an abbreviation or a number

@@ -10,8 +10,8 @@ namespace {
 
 constexpr size_t kWordBytes = 48;  // a longer word is no abbreviation
 
-// Returns the kind of a word. What begins a sentence though its first letter is small is upper: "iPhone", an address,
-// an item "b)" of a list, and "'s Avonds" in Dutch.
+// Returns the kind of a word. A word that begins a sentence though its first letter is small is upper: "iPhone", an
+// address, an item "b)" of a list, and "'s Avonds" in Dutch.
 Start::Kind kind_of_start(std::string_view text, const Start& start, const Character& first, const Character& after,
                           bool has_capital) {
   using Kind = Start::Kind;

@@ -58,7 +58,7 @@ constexpr std::string_view kAfterNumber = R"(
   гг вв руб коп чел экз мин сек
 )";
 
-// What the rule for words without a vowel would take for an abbreviation, and abbreviations that mostly end a sentence.
+// Words without a vowel that are no abbreviations, and abbreviations that mostly end a sentence.
 constexpr std::string_view kOrdinary = R"(
   др stb dll dsb dst vb mfl tv cd dvd pdf html php thx pls btw hmm shh psst grr pfft nth
 )";

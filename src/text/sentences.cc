@@ -25,7 +25,7 @@ struct Place {
   bool is_quoted = false;  // a quote is in the tail
 };
 
-// A pass over a paragraph. What it decides depends on the sentence so far and on the next word only.
+// A pass over a paragraph. Its decisions depend on the sentence so far and on the next word only.
 class Scan {
  public:
   Scan(std::string_view text, const std::unordered_set<std::string>& abbreviations)
@@ -44,7 +44,7 @@ class Scan {
   bool closes(const Character& mark, bool is_spaced) const;
   bool has_words(size_t end);
 
-  // What is around a place.
+  // Context of a place.
   std::string_view sentence_before(size_t end) const { return text_.substr(begin_, end - begin_); }
   std::string_view before(std::string_view word) const { return without_blanks(sentence_before(place_of(word))); }
   size_t place_of(std::string_view word) const { return static_cast<size_t>(word.data() - text_.data()); }
@@ -288,7 +288,7 @@ bool Scan::ends_at_abbreviation(Abbreviation kind, std::string_view word, const 
 }
 
 // Whether a sentence ends at a unit ("5 km."): before a word likely to begin one, or after a number, unless the
-// sentence would have no more than a preposition beside it ("В 1990 г. Москва").
+// sentence would have only a preposition next to it ("В 1990 г. Москва").
 bool Scan::ends_at_unit(std::string_view word, const Start& start) const {
   constexpr size_t kFewBytes = 32;
   if (start.has_stop || start.kind == Start::Kind::digit) return false;
@@ -307,7 +307,7 @@ bool Scan::ends_without_space(const Place& place) const {
   if (place.stop != Stop::full && !is_unspaced(before) && !is_unspaced(next.code)) return false;
   if (!is_alphanumeric(next.code) && !is_opening(next.code)) return false;
   if (!place.is_quoted) return true;
-  // A quote goes on with と or って ("…", he said) in Japanese, and with who said it in Chinese.
+  // A quote continues with と or って ("…", he said) in Japanese, and with who said it in Chinese.
   if (next.code == U'と' || next.code == U'っ') return false;
   constexpr size_t kNameBytes = 48;
   constexpr std::u32string_view kVerbs = U"说說道问問喊叫答";
