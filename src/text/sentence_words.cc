@@ -60,30 +60,30 @@ constexpr std::string_view kAfterNumber = R"(
 
 // Words without a vowel that are no abbreviations, and abbreviations that mostly end a sentence.
 constexpr std::string_view kOrdinary = R"(
-  др stb dll dsb dst vb mfl tv cd dvd pdf html php thx pls btw hmm shh psst grr pfft nth
+  lkw pkw kfz др stb dll dsb dst vb mfl tv cd dvd pdf html php thx pls btw hmm shh psst grr pfft nth
 )";
 
 constexpr std::string_view kStarters = R"(
   the a this that these those it he she we they you i there here but and or so if in on at as for from to by with after
   before when while where what who why how although though because since however moreover furthermore meanwhile then now
   also his her its their our my your all some many most several both each every no not nor only even yet still once
-  according despite during until unless under over between among within without one two three another other such
+  four five six seven eight nine ten according despite during until unless under over between among within without one two three another other such
   is are was were do does did can could would should has have had let please thanks
 
   der die das ein eine einer eines einem einen er sie es wir ihr ich man dies diese dieser dieses diesem diesen aber und
   oder denn doch wenn als ob weil da dass im am auf an aus bei mit nach vor für durch über unter zwischen seit bis während
   wegen trotz ohne gegen auch dann nun noch nur sein seine seiner ihre ihrer unser kein keine nicht wer wie wo warum zum
-  zur beim vom hier dort danach dabei dazu damit außerdem jedoch allerdings sowohl nachdem
+  zur beim vom zwei drei vier fünf sechs sieben acht neun zehn einige viele alle hier dort danach dabei dazu damit außerdem jedoch allerdings sowohl nachdem
 
-  le la les un une des il elle ils elles nous vous je ce cet cette ces cela ça mais et ou où donc car si quand lorsque
+  deux trois quatre cinq le la les un une des il elle ils elles nous vous je ce cet cette ces cela ça mais et ou où donc car si quand lorsque
   comme parce puisque dans en au aux avec pour par sur sous sans après avant depuis pendant selon son sa ses leur leurs
   notre votre qui que quoi dont même tous toutes tout aussi ainsi puis cependant pourtant c'est chez entre vers
 
-  el las los unos unas él ella ellos ellas esta este estos estas ese esa esto eso pero y o ni cuando porque aunque desde
+  dos tres cuatro cinco el las los unos unas él ella ellos ellas esta este estos estas ese esa esto eso pero y o ni cuando porque aunque desde
   hasta hacia según sin sobre tras durante con su sus también además lo al del hay fue ha han muy ya así entonces donde
   después antes mientras es son
 
-  gli uno egli lui lei noi loro questo questa questi queste quello quella ma e se perché nel nella nei nelle negli alla ai
+  due tre quattro cinque gli uno egli lui lei noi loro questo questa questi queste quello quella ma e se perché nel nella nei nelle negli alla ai
   alle dal dalla per tra fra senza dopo prima secondo anche inoltre non che chi suo sua suoi sono della dei delle degli
 
   os as um uma ele ela eles elas você isso isto esse essa mas quando embora até na nas ao à aos às pelo pela com sem antes
@@ -101,7 +101,7 @@ constexpr std::string_view kStarters = R"(
   v ve ze před přes pro ty a nebo jestli když kdy protože ačkoli podle také tak není je jsou byl byla bylo jeho její
   jejich kdo kde při však
 
-  в на с из от до по за под над через для без это этот эта эти тот он она оно они мы я ты вы но и или если когда как
+  два три четыре пять в на с из от до по за под над через для без это этот эта эти тот он она оно они мы я ты вы но и или если когда как
   потому хотя согласно также не что кто где его её их у к о об при после перед во со так однако а все всё там здесь
 
   ο η το οι τα ένας μια αυτό αυτός αυτή αλλά και ή αν όταν όπως επειδή με σε από για χωρίς μετά πριν στο στη στην στον
