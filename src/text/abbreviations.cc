@@ -6,6 +6,7 @@
 #include "core/fail.h"
 #include "text/lines.h"
 #include "text/sentence_characters.h"
+#include "text/sentence_words.h"
 #include "text/unicode.h"
 
 namespace qkv {
@@ -41,16 +42,30 @@ bool is_countable(std::string_view word) {
   return !word.ends_with('.');
 }
 
+// Whether a word is likely to be the first of a sentence: "The".
+bool begins_sentence(std::string_view word) {
+  return is_upper(character_at(word, 0).code) && word.size() <= kCountedBytes &&
+         has_role(lowercase(word), WordRole::starter);
+}
+
 }  // namespace
 }  // namespace sentence
 
 void AbbreviationCounter::add(std::string_view line) {
-  std::vector<std::string_view> words = split_words(line);
-  if (!words.empty()) words.pop_back();
-  for (const std::string_view word : words) count(sentence::trimmed(word));
+  for (size_t begin = 0; begin < line.size();) {
+    const size_t end = std::min(line.find('\t', begin), line.size());
+    std::string_view previous;
+    for (const std::string_view word : split_words(line.substr(begin, end - begin))) {
+      const std::string_view next = sentence::trimmed(word);
+      if (!previous.ends_with('.') || !sentence::begins_sentence(next)) count(previous);
+      previous = next;
+    }
+    begin = end + 1;
+  }
 }
 
 void AbbreviationCounter::count(std::string_view word) {
+  if (word.empty()) return;
   const bool has_stop = word.ends_with('.');
   all_++;
   all_with_stop_ += has_stop;

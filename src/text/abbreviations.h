@@ -10,9 +10,10 @@
 namespace qkv {
 
 // A counter of words that finds abbreviations by the statistic of Punkt (Kiss and Strunk 2006, Unsupervised
-// multilingual sentence boundary detection, section 3): short words that nearly always have a full stop. The last word
-// of a line is not counted, because its full stop ends a sentence in most texts. So text with a sentence per line gives
-// better evidence than paragraphs do.
+// multilingual sentence boundary detection, section 3): short words that nearly always have a full stop. Not counted
+// are a word with a full stop before one that is likely to begin a sentence, and the last word of a line or before a
+// tab, because a full stop there ends a sentence in most texts. So text with a sentence per line gives better evidence
+// than paragraphs do.
 //
 // Memory is bounded: of more than 2¹⁸ different words, the rarest are forgotten. The result depends on the lines and
 // their order alone.

@@ -23,21 +23,21 @@ constexpr std::string_view kBeforeName = R"(
   übers d.h z.b z.bsp i.d.r
   av mm Mme Mmes Mlle Mlles Mgr Vve p.ex
   Sra Sres Srta Srtas Gral Cía Cnel Lda Ldo Excmo Excma Exa Dña Dto Dtor Lic Arq Exmo Exma Ilmo Ilma Dra Profa profª pág págs núm Avda Fco Vda
-  On Sig Sigg Sig.ra Sig.na Dott Dott.ssa Prof.ssa Avv Geom Egr Gent Spett
-  prof ing dott mevr Dhr Mevr Mej bijv evt zgn
-  tzn np ul im gen woj pow inż hab św tzw tj
-  tzv např mudr judr phdr rndr mvdr paeddr doc nám tř
+  Sig Sigg Sig.ra Sig.na Dott Dott.ssa Prof.ssa Avv Geom Egr Gent Spett
+  mevr Dhr Mevr Mej bijv evt zgn
+  tzn np ul gen woj pow inż św tzw tj
+  tzv např mudr judr phdr rndr mvdr paeddr tř
   dvs eks f.eks esim
-  г-н г-жа им ул пр-т пл проф акад доц канд инж ред рис табл илл см напр т.е т.к т.н полк пос обл просп наб бул вул ім тзв д-р
+  г-н г-жа ул пр-т пл проф акад доц канд инж ред рис табл илл см напр т.е т.к т.н полк пос обл просп наб бул вул ім тзв д-р
   κος δρ αγ π.χ βλ δηλ
-  doç yrd bkz örn mah cad sok apt
+  doç yrd bkz örn mah cad sok
   özv ifj
   डॉ डा प्रो कु पं स्व ए बी सी डी ई एफ जी एच आई जे के एल एम एन ओ पी क्यू आर एस टी यू वी डब्ल्यू एक्स वाई ज़ेड जेड
   ডা ডঃ মো মোঃ
 )";
 
 constexpr std::string_view kBeforeNumber = R"(
-  No Nos no nos nr nrs num n° nº p pp pg pgs art arts Abs Ziff Abb tab fig figs Figg sec secs sect ext ch chap chaps kap cap
+  No Nos no nos nr nrs num n° nº p pp pg pgs art arts Abs Ziff Abb tab fig figs Figg apt sec secs sect ext ch chap chaps kap cap
   vol vols bd bde ed eds godz lfd Rn Anm eq eqs ref refs ver par para pars lib tel
   Jan Feb Mar Apr Jun Jul Aug Sep Sept Oct Nov Dec Mär Mrz Okt Dez janv févr avr juil août déc ene abr
   Mon Tue Tues Wed Thu Thur Thurs Fri Sat Sun
@@ -50,7 +50,7 @@ constexpr std::string_view kAnywhere = R"(
   mio mrd tsd mill millj mil mln tys tis тыс млн млрд
   gmbh allg amtl dt ehem eigtl engl franz jh jhd jhdt tägl
   cie éd édit apr
-  spol изд перераб vof EE UU FF AA CC OO RR HH Ud Uds Vd Vds
+  spol изд перераб vof prof ing dott doc hab im им nám EE UU FF AA CC OO RR HH Ud Uds Vd Vds
 )";
 
 constexpr std::string_view kAfterNumber = R"(

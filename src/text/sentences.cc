@@ -321,7 +321,8 @@ bool Scan::ends_without_space(const Place& place) const {
 // word that leads from one sentence to the next.
 bool Scan::ends_at_gap(const Place& place) const {
   static constexpr std::array<std::string_view, 4> kLast = {"ครับ", "ค่ะ", "นะคะ", "จ้ะ"};
-  static constexpr std::array<std::string_view, 5> kFirst = {"นอกจากนี้", "อย่างไรก็", "ดังนั้น", "ต่อมา", "ในขณะเดียวกัน"};
+  static constexpr std::array<std::string_view, 8> kFirst = {"นอกจากนี้",     "อย่างไรก็", "ดังนั้น",      "ต่อมา",
+                                                             "ในขณะเดียวกัน", "จากนั้น",   "เพราะฉะนั้น", "ด้วยเหตุนี้"};
   const std::string_view before = text_.substr(begin_, place.begin - begin_), next = text_.substr(place.next);
   return std::ranges::any_of(kLast, [&](std::string_view word) { return before.ends_with(word); }) ||
          std::ranges::any_of(kFirst, [&](std::string_view word) { return next.starts_with(word); });

@@ -32,6 +32,12 @@ TEST(AbbreviationCounter, IgnoresTheEndOfALine) {
   EXPECT_TRUE(counter.abbreviations().empty());
 }
 
+TEST(AbbreviationCounter, IgnoresTheEndsOfSentencesWithinALine) {
+  AbbreviationCounter counter;
+  add_all(counter, {"he is ill. The cat is here", "she got wet.\ter ist krank.\tja"}, 50);
+  EXPECT_TRUE(counter.abbreviations().empty());
+}
+
 TEST(AbbreviationCounter, IgnoresNumbersAndWhatIsNoWord) {
   AbbreviationCounter counter;
   add_all(counter, {"am 3. Mai ... und a@b. dann \xFF\xFE. so weiter", "wir gehen nach Haus und essen dort"}, 50);

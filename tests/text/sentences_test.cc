@@ -59,7 +59,7 @@ TEST(Sentences, EndAfterSomeAbbreviationsBeforeAWordThatBeginsOne) {
                 "He left the U.S. | It was cold.", "The U.S. Army came at 5 p.m. | Then it left at 6 p.m. Tuesday.",
                 "Er aß Brot usw. | Danach ging er.", "It took 5 min. | Nobody saw it.",
                 "Родился в 1950 г. | Учился дома.", "Хлеб, соль и т. д. | Магазин закрыт.",
-                "В 1950 г. Москва выросла."});
+                "Он доволен им. | Они ушли.", "Ask the prof. | He knows.", "В 1950 г. Москва выросла."});
 }
 
 TEST(Sentences, ContinueAfterInitials) {
