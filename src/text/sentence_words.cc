@@ -19,7 +19,7 @@ using Words = std::unordered_set<std::string_view>;
 constexpr std::string_view kBeforeName = R"(
   MR DR PS NB p.s TP GS PGS ThS Mr Mrs Ms Messrs Dr Drs Prof Profs Rev Revd Fr Hon Gen Col Lt Capt Cmdr Adm Maj Brig Sgt Cpl Pvt Gov Sen Rep Reps Sens
   Pres Supt Insp Det Ste Msgr Asst Assoc vs viz eg ie approx resp e.c i.e cf
-  Hr Hrn Frl Dipl Ing Univ Doz nat bzw bsp vgl sog bzgl ggf evtl insb einschl geb gest hrsg verf zzgl inkl exkl ca gegr
+  Hr Hrn Frl Dipl Ing Doz nat bzw bsp vgl sog bzgl ggf evtl insb einschl geb gest hrsg verf zzgl inkl exkl ca gegr
   übers d.h z.b z.bsp i.d.r
   av mm Mme Mmes Mlle Mlles Mgr Vve p.ex
   Sra Sres Srta Srtas Gral Cía Cnel Lda Ldo Excmo Excma Exa Dña Dto Dtor Lic Arq Exmo Exma Ilmo Ilma Dra Profa profª pág págs núm Avda Fco Vda
@@ -54,7 +54,7 @@ constexpr std::string_view kAnywhere = R"(
 )";
 
 constexpr std::string_view kAfterNumber = R"(
-  min mins sec secs hr hrs wk wks yr yrs mi oz lb lbs gal std sek stk hod
+  min mins hr hrs wk wks yr yrs mi oz lb lbs gal std sek stk hod
   гг вв руб коп чел экз мин сек
 )";
 

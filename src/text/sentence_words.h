@@ -8,7 +8,7 @@
 
 namespace qkv::sentence {
 
-// The ways in which an abbreviation with its full stop stands to the end of a sentence.
+// Kinds of abbreviations, by whether a sentence may end at their full stop.
 enum class Abbreviation : uint8_t {
   none,           // a word like any other
   before_name,    // never ends one: "Dr."
