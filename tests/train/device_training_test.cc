@@ -164,6 +164,12 @@ TEST_F(DeviceTrainingTest, RefusesWhatOnlyTheCpuTrains) {
   const TrainingCase coloured = testing::recommendation_case(directory_);
   EXPECT_EQ(error_of([&] { coloured.train(R"({"device": "cuda"})", directory_ / "refused", {}); }),
             "item features cannot be trained on a device");
+  const TrainingCase plain = testing::recommendation_case(directory_, false);
+  EXPECT_EQ(error_of([&] {
+              plain.train(R"({"device": "cuda", "sparse_updates": true, "loss": "bce", "weight_decay": 0})",
+                          directory_ / "refused", {});
+            }),
+            "sparse_updates must be off on a device");
   EXPECT_FALSE(std::filesystem::exists(directory_ / "refused"));
 }
 

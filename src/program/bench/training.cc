@@ -58,6 +58,7 @@ Batch random_text(int64_t sequences, int64_t length, int64_t vocab) {
 TrainBenchmark time_steps(const Recipe& recipe, Transformer<float>& model, int64_t tokens,
                           const TrainBenchmarkOptions& options, const std::function<Loss(Context&)>& loss) {
   if (options.steps < 1) fail("benchmark: steps must be at least 1 (is {})", options.steps);
+  if (options.precision == Precision::bfloat16) fail("benchmark: precision must be float32 or int8 (is bfloat16)");
   model.parameters().allocate_gradients();
   model.parameters().initialize(1);
   OptimizerState optimizer(recipe.training, model.parameters());

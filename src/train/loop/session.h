@@ -232,6 +232,7 @@ bool train_on(const std::string& out, const TrainingObserver& observer, Ranks* r
   }
 
   const std::unique_ptr<Task> task = data.make_task(recipe);
+  if (device && task->step_table()) fail("sparse_updates must be off on a device");
   const bool is_new = !session.resumed;
   if (is_new) task->seek({});  // data without a batch throw here and leave no run behind
   if constexpr (Data::kFitsLimits)

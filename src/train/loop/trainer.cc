@@ -44,7 +44,6 @@ Trainer::Trainer(const Recipe& recipe, const RunDirectory& run, Task& task, cons
 std::unique_ptr<GradientEngine> Trainer::make_engine(const Recipe& recipe) {
   if (config_.device == TrainingDevice::cpu)
     return std::make_unique<HostEngine>(model_.model(), task_, optimizer_, steps_);
-  if (task_.step_table()) fail("sparse_updates must be off on a device");
   return make_device_engine(recipe, model_.trained(), optimizer_);
 }
 
