@@ -23,10 +23,10 @@ bool is_complete(const qkv_device& table) {
 
 const qkv_device& load_device(const std::string& path) {
   constexpr const char* kFunction = "qkv_device_1";
-  const auto* const table = static_cast<const qkv_device*>(load_plugin(path, kFunction, "device plugin"));
-  if (!is_complete(*table))
+  const auto& table = load_plugin<qkv_device>(path, kFunction, "device plugin");
+  if (!is_complete(table))
     fail("{}: {} returns a table with missing functions; expected those of qkv/device.h", path, kFunction);
-  return *table;
+  return table;
 }
 
 class Accelerator::Memory : public MemorySource {

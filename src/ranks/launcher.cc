@@ -37,10 +37,10 @@ std::string transport_path(const std::string& kind) { return plugin_path(kind, "
 
 const qkv_transport& load_transport(const std::string& path) {
   constexpr const char* kFunction = "qkv_transport_1";
-  const auto* const t = static_cast<const qkv_transport*>(load_plugin(path, kFunction, "transport plugin"));
-  if (!t->name || !t->open || !t->send || !t->receive || !t->poll || !t->error || !t->lost || !t->abort || !t->close)
+  const auto& t = load_plugin<qkv_transport>(path, kFunction, "transport plugin");
+  if (!t.name || !t.open || !t.send || !t.receive || !t.poll || !t.error || !t.lost || !t.abort || !t.close)
     fail("{}: {} returns a table with missing functions; expected those of qkv/transport.h", path, kFunction);
-  return *t;
+  return t;
 }
 
 }  // namespace qkv

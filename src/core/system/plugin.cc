@@ -40,15 +40,13 @@ std::string plugin_path(const std::string& name, const char* variable) {
   return std::filesystem::exists(near, ignored) ? near.string() : fmt::format("{}/{}", QKV_PLUGIN_DIR, file);
 }
 
-const void* load_plugin(const std::string& path, const char* function, const char* kind) {
+void* load_function(const std::string& path, const char* function, const char* kind) {
   // Global symbols, because older versions of Open MPI load parts of themselves that refer to it.
   void* const library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL);
   if (!library) fail("{}: the {} cannot be loaded: {}", path, kind, load_error(path));
-  const auto get = reinterpret_cast<const void* (*)()>(::dlsym(library, function));
-  if (!get) fail("{}: has no function {}; expected a {} of version 1", path, function, kind);
-  const void* const result = get();
-  if (!result) fail("{}: {} returns no table", path, function);
-  return result;
+  void* const found = ::dlsym(library, function);
+  if (!found) fail("{}: has no function {}; expected a {} of version 1", path, function, kind);
+  return found;
 }
 
 }  // namespace qkv

@@ -4,15 +4,26 @@
 
 #include <string>
 
+#include "core/fail.h"
+
 namespace qkv {
 
 // Returns the path of libqkv_NAME.so: the value of the environment variable if it is set, otherwise next to the program
 // or library that contains this function, or in the folder of installed plugins.
 std::string plugin_path(const std::string& name, const char* variable);
 
-// Returns the result of a function without arguments that a plugin exports. `kind` is what it is, for errors:
-// "transport plugin". Its symbols are visible to libraries that are loaded later. Throws Error, naming the path, if the
-// file cannot be loaded, has no such function, or the result is null. Never unloaded.
-const void* load_plugin(const std::string& path, const char* function, const char* kind);
+// Returns the address of a function that a plugin exports. `kind` is what it is, for errors: "transport plugin". Its
+// symbols are visible to libraries that are loaded later. Throws Error, naming the path, if the file cannot be loaded
+// or has no such function. Never unloaded.
+void* load_function(const std::string& path, const char* function, const char* kind);
+
+// Returns the table that a function of a plugin without arguments returns. Throws Error as above, or if there is none.
+template <class Table>
+const Table& load_plugin(const std::string& path, const char* function, const char* kind) {
+  const auto get = reinterpret_cast<const Table* (*)()>(load_function(path, function, kind));
+  const Table* const table = get();
+  if (!table) fail("{}: {} returns no table", path, function);
+  return *table;
+}
 
 }  // namespace qkv
