@@ -170,6 +170,7 @@ void documents(const fs::path& directory) {
 
 void sentences(const fs::path& directory) {
   Seeds seeds(directory, "sentences");
+  seeds.add("Dr.\nbzw\n\nz.B.\n");
   seeds.add(
       "Dr. J. R. Smith (U.S.) said: \"Go.\" Then he left... at 5 p.m. [1] Why? Am 3. Mai. 1. One 😀 www.x.org :-) "
       "It's.");

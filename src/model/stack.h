@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "core/device.h"
 #include "model/layers/attention.h"
 #include "model/layers/feed_forward.h"
 #include "model/layers/position_tables.h"

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/batch.h"
+#include "core/device.h"
 #include "core/function_ref.h"
 #include "model/layers/embedding.h"
 #include "model/layers/output.h"

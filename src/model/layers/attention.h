@@ -9,6 +9,7 @@
 #include <string>
 
 #include "core/cached_keys.h"
+#include "core/device.h"
 #include "model/layers/linear.h"
 #include "model/layers/norm.h"
 #include "model/layers/position_tables.h"

@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 
+#include "core/device.h"
 #include "model/layers/context.h"
 #include "model/layers/linear.h"
 #include "model/layers/norm.h"

@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "core/device.h"
 #include "model/layers/linear.h"
 #include "qkv/config.h"
 

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "core/device.h"
 #include "ops/rows.h"
 
 namespace qkv {

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/device.h"
 #include "model/layers/context.h"
 #include "model/layers/parameter.h"
 #include "ops/epilogue.h"

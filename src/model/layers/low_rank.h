@@ -2,6 +2,7 @@
 // Adaptation of Large Language Models" (2021).
 #pragma once
 
+#include "core/device.h"
 #include "qkv/bfloat16.h"
 #include "qkv/matrix.h"
 

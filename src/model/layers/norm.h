@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "core/device.h"
 #include "model/layers/context.h"
 #include "model/layers/parameter.h"
 #include "qkv/config.h"

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 
+#include "core/device.h"
 #include "model/layers/context.h"
 #include "model/layers/parameter.h"
 

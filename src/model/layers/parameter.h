@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/arena.h"
+#include "core/device.h"
 #include "core/quantized_matrix.h"
 #include "model/layers/low_rank.h"
 #include "ops/initial_values.h"

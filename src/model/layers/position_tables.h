@@ -3,6 +3,7 @@
 #pragma once
 
 #include "core/arena.h"
+#include "core/device.h"
 #include "qkv/bfloat16.h"
 #include "qkv/config.h"
 #include "qkv/matrix.h"

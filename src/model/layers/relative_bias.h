@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/arena.h"
+#include "core/device.h"
 #include "model/layers/parameter.h"
 #include "qkv/attention.h"
 #include "qkv/config.h"

@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 
+#include "core/device.h"
 #include "core/function_ref.h"
 #include "model/layers/norm.h"
 #include "qkv/config.h"

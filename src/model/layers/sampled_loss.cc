@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/device.h"
 #include "core/to_size.h"
 #include "ops/cross_entropy.h"
 #include "ops/gathered_logits.h"
