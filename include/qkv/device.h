@@ -4,18 +4,20 @@
  *
  *   const qkv_device *qkv_device_1(void);
  *
- * The number is the version of this interface; a later version gets another name. One thread makes all calls.
+ * The number is the version of this interface; a later version gets another name. Calls do not overlap, but may come
+ * from several threads.
  *
- * Functions that return int return 0 for success and -1 for an error, which `error` describes. Every function from
- * `upload` on is a command: it may return before it is done. Commands are done in the order of their calls. A function
- * that gives a number to the host waits for the commands before it.
+ * Functions that return int return 0 for success and -1 for an error, which `error` describes, except for `count`.
+ * Every function from `upload` on is a command: it may return before it is done. Commands are done in the order of
+ * their calls. A function that gives a number to the host waits for the commands before it.
  *
  * Every op computes what the function of the same name computes, which a header of the library's ops defines. Only what
- * is different is stated here. Arrays are in the memory of the device. Matrices are row-major; row r begins at
- * element r * stride. Elements of a `void *` are those of `qkv_element`, their arithmetic is in float32, and results
- * are rounded once. Statistics, losses, and the gradients of parameters are float32. An array that may be null says so.
- * The results of an op are a function of its arguments alone: no call of the same op, on the same card, gives other
- * bits. The caller has checked that ids, positions, rows and labels are inside of their tables.
+ * is different is stated here. Arrays are in the memory of the device, and aligned to one element only. Rows, columns
+ * and counts may be 0, and then nothing is done. Matrices are row-major; row r begins at element r * stride. Elements
+ * of a `void *` are those of `qkv_element`, their arithmetic is in float32, and results are rounded once. Statistics,
+ * losses, and the gradients of parameters are float32. An array that may be null says so. The results of an op are a
+ * function of its arguments alone: no call of the same op, on the same card, gives other bits. The caller has checked
+ * that ids, positions, rows and labels are inside of their tables.
  */
 #ifndef QKV_DEVICE_H
 #define QKV_DEVICE_H
@@ -43,7 +45,8 @@ typedef struct {
 
 typedef enum { QKV_RELU = 0, QKV_GELU = 1, QKV_SILU = 2, QKV_GELU_TANH = 3 } qkv_activation;
 
-/* epilogue.h: the work on the result of a product. `other` is y of the activation, or x of its gradient. */
+/* epilogue.h: the work on the result of a product. `other` is y of the activation, which may be the result itself, or x
+ * of its gradient. */
 typedef enum {
   QKV_NO_EPILOGUE = 0,
   QKV_ACTIVATION = 1,
@@ -132,11 +135,12 @@ typedef struct {
   int (*describe)(int device, qkv_device_info *info);
   const char *(*error)(void); /* returns the last error, in one line */
 
-  /* Chooses a device. Called once, before all that follows. */
+  /* Chooses a device, before all that follows. May be called again, after all memory was released. */
   int (*open)(int device);
 
   /* Memory. Addresses are reserved at once, and get memory from their beginning on: `commit` gives bytes [begin, end)
-   * of a reservation memory of zeros; begin is the end of the last call. Both are multiples of 32 MiB. */
+   * of a reservation memory of zeros; begin is the end of the last call. Sizes are multiples of 2 MiB, and `end` is a
+   * multiple of 32 MiB or the end of the reservation. `release` is called when no command uses the memory. */
   int (*reserve)(size_t bytes, void **address);
   int (*commit)(void *address, size_t begin, size_t end);
   int (*release)(void *address, size_t bytes);
@@ -192,7 +196,8 @@ typedef struct {
   int (*distance_bias)(qkv_element, qkv_matrix table, const int32_t *buckets, qkv_matrix bias);
   int (*distance_bias_backward)(qkv_matrix dbias, const int32_t *buckets, qkv_matrix dtable);
 
-  /* qkv/attention.h, cached_attention.h. lse is float32. The device has the workspace. */
+  /* qkv/attention.h, cached_attention.h. lse is float32; in `attention` it may be null. The device has the workspace.
+   */
   int (*attention)(qkv_element, const qkv_attention *in, qkv_heads out, qkv_heads lse);
   int (*attention_backward)(qkv_element, const qkv_attention *in, qkv_heads out, qkv_heads lse, qkv_heads dout,
                             const qkv_attention_gradients *gradients);

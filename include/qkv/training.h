@@ -307,4 +307,4 @@ struct RankOptions {
   std::function<void(const std::string&)> on_abort = {};
 };
 
-}  // namespace gnu::visibility("default")]]qkv
+}  // namespace qkv

@@ -40,7 +40,10 @@ class Accelerator::Memory : public MemorySource {
       fail("{}: {} MiB of addresses cannot be reserved: {}", name_, bytes >> 20, table_.error());
     return address;
   }
-  void release(void* base, size_t bytes) noexcept override { table_.release(base, bytes); }
+  void release(void* base, size_t bytes) noexcept override {
+    table_.synchronize();  // commands may still use it
+    table_.release(base, bytes);
+  }
   bool commit(void* base, size_t begin, size_t end) noexcept override { return table_.commit(base, begin, end) == 0; }
   size_t bytes() const override { return bytes_; }
 
@@ -76,7 +79,7 @@ Accelerator& Accelerator::current() {
   return *in_use;
 }
 
-// Commands are done in order, so memory of the staging area that a command has released can be assigned at once.
+// Commands are done in order, so staging memory that a command has released can be reused immediately.
 const void* Accelerator::on_device(std::span<const std::byte> host) {
   if (host.empty()) return nullptr;
   for (const Uploaded& u : uploaded_)

@@ -15,7 +15,8 @@
 
 namespace qkv {
 
-// Loads a device plugin. Throws Error, naming the path, if it cannot be loaded or is none. Never unloaded.
+// Loads a device plugin. Throws Error, naming the path, if it cannot be loaded or is not a device plugin. Never
+// unloaded.
 const qkv_device& load_device(const std::string& path);
 
 // At most one exists at a time. Arenas with elements of the device must not outlive it.

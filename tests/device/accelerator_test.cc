@@ -21,7 +21,7 @@ TEST(DevicePlugin, AnotherLibraryIsRefused) {
                            "/nowhere/libqkv_cuda.so: the device plugin cannot be loaded: ");
 }
 
-TEST(DevicePlugin, WithoutSomeFunctionIsNotUsed) {
+TEST(DevicePlugin, ThatMissesADriverIsNotUsed) {
   qkv_device table = load_device(QKV_HOST_DEVICE);
   table.missing = [] { return "no driver is installed"; };
   EXPECT_EQ(error_of([&] { Accelerator device(table); }), "host device: no driver is installed");

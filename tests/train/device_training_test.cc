@@ -109,7 +109,8 @@ TEST_F(DeviceTrainingTest, FrozenParametersStay) {
            directory_ / "still");
   const auto frozen = [&](const std::string& run) {
     const std::string file = slurp(run + "/model.safetensors");
-    const size_t header = 8 + static_cast<size_t>(file[0]) + 256 * static_cast<size_t>(static_cast<uint8_t>(file[1]));
+    const size_t header = 8 + static_cast<size_t>(static_cast<uint8_t>(file[0])) +
+                          256 * static_cast<size_t>(static_cast<uint8_t>(file[1]));
     const auto at = nlohmann::json::parse(file.substr(8, header - 8)).at("embedding.weight").at("data_offsets");
     return file.substr(header + at[0].get<size_t>(), at[1].get<size_t>() - at[0].get<size_t>());
   };

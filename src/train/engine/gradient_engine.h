@@ -43,7 +43,8 @@ class GradientEngine : public BatchGradients {
   virtual double update(int64_t step, int64_t tokens) = 0;
   virtual void clear_gradients() = 0;
 
-  // Copy weights and the state of the optimizer to those of the host, which are evaluated and saved, or from there.
+  // to_host() copies weights and the state of the optimizer to the host, which evaluates and saves them. from_host()
+  // copies them back.
   virtual void to_host() {}
   virtual void from_host() {}
   // Lets the weights that the current batch reads catch up on the steps until `step`.
