@@ -67,7 +67,8 @@ void set_device(R& recipe, const TrainingConfig* saved, FunctionRef<void(const s
     if (!plugin.table && plugin.exists) report(fmt::format("device: cpu, because {}", plugin.missing));
   }
   const bool is_cpu = c.device == TrainingDevice::cpu;
-  if (!is_cpu && !recipe.given.contains("precision")) c.precision = saved ? saved->precision : Precision::bfloat16;
+  if (!is_cpu && !recipe.given.contains("precision") && c.precision == Precision::float32)
+    c.precision = saved ? saved->precision : Precision::bfloat16;
   if (is_cpu && c.precision == Precision::bfloat16) fail("precision bfloat16 requires a device (device is cpu)");
 }
 
