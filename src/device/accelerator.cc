@@ -90,9 +90,10 @@ const void* Accelerator::on_device(std::span<const std::byte> host) {
   return to;
 }
 
-Accelerator::Upload::Upload(std::span<const std::span<const std::byte>> numbers)
-    : accelerator_(current()), before_(accelerator_.uploaded_.size()), staging_before_(accelerator_.staging_->used()) {
+Accelerator::Upload::Upload(std::span<const std::span<const std::byte>> numbers) : accelerator_(current()) {
   const std::lock_guard lock(accelerator_.mutex_);
+  before_ = accelerator_.uploaded_.size();
+  staging_before_ = accelerator_.staging_->used();
   std::vector<Uploaded> copies;  // none counts if one fails
   for (const std::span<const std::byte> host : numbers)
     if (!host.empty()) copies.push_back({host, static_cast<const std::byte*>(accelerator_.on_device(host))});

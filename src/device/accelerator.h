@@ -31,7 +31,6 @@ class Accelerator {
   // Returns the device in use. Throws Error if there is none.
   static Accelerator& current();
 
-  const qkv_device& table() const { return table_; }
   const std::string& name() const { return name_; }  // such as "NVIDIA H200"
 
   // Numbers of the host, such as the ids of a batch, that the ops of a pass read several times. They are copied to the
@@ -68,7 +67,7 @@ class Accelerator {
 
    private:
     Accelerator& accelerator_;
-    const std::lock_guard<std::recursive_mutex> lock_;
+    const std::lock_guard<std::mutex> lock_;
     const char* op_;
     size_t staging_before_;
   };
@@ -83,7 +82,7 @@ class Accelerator {
 
   const qkv_device& table_;
   std::string name_;
-  std::recursive_mutex mutex_;
+  std::mutex mutex_;
   std::unique_ptr<Memory> memory_;
   std::unique_ptr<MemoryRange> staging_;
   std::vector<Uploaded> uploaded_;

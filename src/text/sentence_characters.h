@@ -21,7 +21,7 @@ inline int32_t last_character(std::string_view text) { return character_before(t
 bool is_blank(int32_t code);
 bool is_letter(int32_t code);
 bool is_digit(int32_t code);
-bool is_combining(int32_t code);  // combining
+bool is_combining(int32_t code);  // a mark on the letter before it
 bool is_dash(int32_t code);
 bool is_symbol(int32_t code);  // such as $ and +
 inline bool is_alphanumeric(int32_t code) { return is_letter(code) || is_digit(code); }

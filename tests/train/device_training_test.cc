@@ -1,5 +1,5 @@
-// Training on a device, through the host device: losses are those of the CPU, and a run that is resumed has the bytes
-// of one that was not interrupted.
+// Training on a device, through the host device: losses are those of the CPU, and a resumed run has the same bytes as
+// an uninterrupted run.
 #include <gtest/gtest.h>
 
 #include <cmath>

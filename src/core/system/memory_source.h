@@ -9,7 +9,7 @@ namespace qkv {
 class MemorySource {
  public:
   virtual ~MemorySource() = default;
-  // Returns addresses for a multiple of kMemoryStep. Throws Error if they cannot be reserved.
+  // Returns addresses for `bytes`, a multiple of 2 MiB. Throws Error if they cannot be reserved.
   virtual void* reserve(size_t bytes) = 0;
   virtual void release(void* base, size_t bytes) noexcept = 0;
   // Gives bytes [begin, end) of a reservation memory of zeros. Returns false if there is no more.

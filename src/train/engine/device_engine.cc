@@ -63,6 +63,7 @@ double DeviceEngine<T>::update(int64_t step, int64_t tokens) {
   for (const auto& r : ranges_)
     squares += sum_of_squares<Device<float>>(part(parameters.gradients(), r.gradient, r.size));
   if (std::isfinite(squares)) {
+    is_host_current_ = false;
     const AdamStep s = optimizer_.adam_step(step, tokens, squares);
     int64_t state = 0;
     for (const auto& r : ranges_) {
@@ -95,8 +96,10 @@ void DeviceEngine<T>::for_each_state(F&& f) {
 
 template <class T>
 void DeviceEngine<T>::to_host() {
+  if (is_host_current_) return;
   download(weights_.data(), host_.values());
   for_each_state([](std::span<float> host, const Device<float>* device) { download(device, host); });
+  is_host_current_ = true;
 }
 
 template <class T>
@@ -104,6 +107,7 @@ void DeviceEngine<T>::from_host() {
   upload<float>(host_.values(), weights_.data());
   if constexpr (!std::is_same_v<T, float>) upload<T>(host_.values(), model_.parameters().values().data());
   for_each_state([](std::span<float> host, Device<float>* device) { upload<float>(host, device); });
+  is_host_current_ = true;
   clear_gradients();
 }
 

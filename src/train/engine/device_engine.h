@@ -40,8 +40,9 @@ class DeviceEngine : public GradientEngine {
   Transformer<Device<T>> model_;
   std::vector<typename ParameterList<Device<T>>::Range> ranges_;  // of the parameters that are trained
   Arena memory_;
-  Floats weights_;      // those of the model if they are float32
-  Floats m_, v_, ema_;  // of the trained parameters; ema_ is empty without a moving average
+  Floats weights_;                // those of the model if they are float32
+  Floats m_, v_, ema_;            // of the trained parameters; ema_ is empty without a moving average
+  bool is_host_current_ = false;  // whether the host has the weights and the state of the device
 };
 
 // Returns the engine of a recipe's precision.
