@@ -84,7 +84,7 @@ std::shared_ptr<TrainBenchOptions> add_training_options(CLI::App& command) {
   command
       .add_option("--precision", options->timing.precision,
                   choice_help("Numbers that linear layers multiply", options->timing.precision))
-      ->transform(choices<qkv::Precision>())
+      ->transform(choices<qkv::HostPrecision>())
       ->option_text("NAME");
   command.add_flag("--json", options->json, "Print as JSON");
   command.add_flag("--profile", options->timing.profile, "Time every op and compare it with the limits of the machine");

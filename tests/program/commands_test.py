@@ -46,7 +46,8 @@ def test_a_mistyped_command_or_option_is_named_with_the_nearest_one(arguments, m
 
 
 @pytest.mark.parametrize("arguments", [[], ["fly"], ["train"], ["translate"], ["score", "bleu"], ["score", "wer"],
-                                       ["translate", "run", "--beam", "0"], ["bench", "train", "--steps", "x"]])
+                                       ["translate", "run", "--beam", "0"], ["bench", "train", "--steps", "x"],
+                                       ["bench", "train", "--precision", "bfloat16"]])
 def test_wrong_usage_is_one_line_and_status_2(arguments):
     status, output, error = qkv(*arguments, ok=False)
     assert status == 2 and output == "" and error.count("\n") == 1 and error.startswith("qkv: ")

@@ -1,9 +1,11 @@
 // Measurements of the library on this machine, for qkv bench.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "ops/machine_limits.h"  // IWYU pragma: export
@@ -34,11 +36,15 @@ struct TrainBenchmark {
   std::vector<OpTime> ops;  // of a profile, longest first; the rest of a step is spent outside ops
 };
 
+// The numbers that the linear layers multiply. Benchmarks of training run on the CPU.
+enum class HostPrecision { float32, int8 };
+constexpr std::array<std::string_view, 2> names_of(HostPrecision) { return {"float32", "int8"}; }
+
 struct TrainBenchmarkOptions {
   int64_t steps = 20;      // timed steps, after three that are not timed
   bool recompute = false;  // recompute activations in the backward pass
   bool profile = false;    // also time every op
-  Precision precision = Precision::float32;
+  HostPrecision precision = HostPrecision::float32;
 };
 
 // Measures training steps (forward, backward, Adam) of a translator on about tokens / 16 random sentences of 8 to 16

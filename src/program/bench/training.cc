@@ -58,7 +58,6 @@ Batch random_text(int64_t sequences, int64_t length, int64_t vocab) {
 TrainBenchmark time_steps(const Recipe& recipe, Transformer<float>& model, int64_t tokens,
                           const TrainBenchmarkOptions& options, const std::function<Loss(Context&)>& loss) {
   if (options.steps < 1) fail("benchmark: steps must be at least 1 (is {})", options.steps);
-  if (options.precision == Precision::bfloat16) fail("benchmark: precision must be float32 or int8 (is bfloat16)");
   model.parameters().allocate_gradients();
   model.parameters().initialize(1);
   OptimizerState optimizer(recipe.training, model.parameters());
@@ -69,7 +68,7 @@ TrainBenchmark time_steps(const Recipe& recipe, Transformer<float>& model, int64
     if (options.profile && step == kWarmup + 1) profile.emplace();
     const Clock::time_point begin = Clock::now();
     Context context{
-        arena, true, 1, static_cast<uint32_t>(step), options.recompute, options.precision == Precision::int8};
+        arena, true, 1, static_cast<uint32_t>(step), options.recompute, options.precision == HostPrecision::int8};
     const int64_t found = loss(context).tokens;
     const double gradient = seconds_since(begin);
     optimizer.update(step, found);
