@@ -49,7 +49,7 @@ def test_devices_are_listed(tmp_path):
     host = Path(QKV).resolve().parent / "tests/libqkv_host_device.so"
     report = json.loads(doctor("--json", QKV_DEVICE=str(host)))
     cuda = next(plugin for plugin in report["plugins"] if plugin["name"] == "cuda")
-    assert cuda == {"name": "cuda", "path": str(host), "installed": True, "error": None,
+    assert cuda == {"name": "cuda", "path": str(host), "installed": True, "error": None, "uses": "host device",
                     "devices": [{"name": "host device", "memory_bytes": 2**34}]}
     assert "\ndevice:             host device, 16.0 GiB (host device)\n" in doctor(QKV_DEVICE=str(host))
     assert version(QKV_DEVICE=str(host)).endswith(")\nhost device (16.0 GiB): host device\n")

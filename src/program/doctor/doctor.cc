@@ -196,6 +196,7 @@ ordered_json plugins(const MachineReport& m) {
                     {"installed", plugin.installed},
                     {"error", known(plugin.error)}});
     if (plugin.name != "cuda") continue;
+    json.back()["uses"] = known(plugin.uses);
     ordered_json& devices = json.back()["devices"] = ordered_json::array();
     for (const DeviceState& device : plugin.devices)
       devices.push_back({{"name", device.name}, {"memory_bytes", device.bytes}});
