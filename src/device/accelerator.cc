@@ -23,7 +23,7 @@ bool is_complete(const qkv_device& table) {
 
 const qkv_device& load_device(const std::string& path) {
   constexpr const char* kFunction = "qkv_device_1";
-  const auto& table = load_plugin<qkv_device>(path, kFunction, "device plugin");
+  const auto& table = load_plugin<qkv_device>(path, kFunction, "device plugin", PluginSymbols::local);
   if (!is_complete(table))
     fail("{}: {} returns a table with missing functions; expected those of qkv/device.h", path, kFunction);
   return table;

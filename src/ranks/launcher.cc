@@ -37,7 +37,8 @@ std::string transport_path(const std::string& kind) { return plugin_path(kind, "
 
 const qkv_transport& load_transport(const std::string& path) {
   constexpr const char* kFunction = "qkv_transport_1";
-  const auto& t = load_plugin<qkv_transport>(path, kFunction, "transport plugin");
+  // Older versions of Open MPI load parts of themselves that refer to its symbols.
+  const auto& t = load_plugin<qkv_transport>(path, kFunction, "transport plugin", PluginSymbols::global);
   if (!t.name || !t.open || !t.send || !t.receive || !t.poll || !t.error || !t.lost || !t.abort || !t.close)
     fail("{}: {} returns a table with missing functions; expected those of qkv/transport.h", path, kFunction);
   return t;

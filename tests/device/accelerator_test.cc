@@ -1,6 +1,7 @@
 // Loading a device, its memory, and what is refused.
 #include "device/accelerator.h"
 
+#include <dlfcn.h>
 #include <gtest/gtest.h>
 
 #include "core/arena.h"
@@ -19,6 +20,11 @@ TEST(DevicePlugin, AnotherLibraryIsRefused) {
             "libm.so.6: has no function qkv_device_1; expected a device plugin of version 1");
   testing::expect_contains(error_of([] { load_device("/nowhere/libqkv_cuda.so"); }),
                            "/nowhere/libqkv_cuda.so: the device plugin cannot be loaded: ");
+}
+
+TEST(DevicePlugin, ItsSymbolsAreNotSeenByOtherLibraries) {
+  load_device(QKV_HOST_DEVICE);
+  EXPECT_EQ(::dlsym(RTLD_DEFAULT, "qkv_device_1"), nullptr);
 }
 
 TEST(DevicePlugin, ThatMissesADriverIsNotUsed) {

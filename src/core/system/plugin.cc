@@ -40,9 +40,9 @@ std::string plugin_path(const std::string& name, const char* variable) {
   return std::filesystem::exists(near, ignored) ? near.string() : fmt::format("{}/{}", QKV_PLUGIN_DIR, file);
 }
 
-void* load_function(const std::string& path, const char* function, const char* kind) {
-  // Global symbols, because older versions of Open MPI load parts of themselves that refer to it.
-  void* const library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL);
+void* load_function(const std::string& path, const char* function, const char* kind, PluginSymbols symbols) {
+  void* const library =
+      ::dlopen(path.c_str(), RTLD_NOW | (symbols == PluginSymbols::global ? RTLD_GLOBAL : RTLD_LOCAL));
   if (!library) fail("{}: the {} cannot be loaded: {}", path, kind, load_error(path));
   void* const found = ::dlsym(library, function);
   if (!found) fail("{}: has no function {}; expected a {} of version 1", path, function, kind);

@@ -12,15 +12,17 @@ namespace qkv {
 // or library that contains this function, or in the folder of installed plugins.
 std::string plugin_path(const std::string& name, const char* variable);
 
-// Returns the address of a function that a plugin exports. `kind` is what it is, for errors: "transport plugin". Its
-// symbols are visible to libraries that are loaded later. Throws Error, naming the path, if the file cannot be loaded
-// or has no such function. Never unloaded.
-void* load_function(const std::string& path, const char* function, const char* kind);
+// Whether libraries that are loaded later see the symbols of a plugin and of what it links.
+enum class PluginSymbols { local, global };
+
+// Returns the address of a function that a plugin exports. `kind` is what it is, for errors: "transport plugin". Throws
+// Error, naming the path, if the file cannot be loaded or has no such function. Never unloaded.
+void* load_function(const std::string& path, const char* function, const char* kind, PluginSymbols symbols);
 
 // Returns the table that a function of a plugin without arguments returns. Throws Error as above, or if there is none.
 template <class Table>
-const Table& load_plugin(const std::string& path, const char* function, const char* kind) {
-  const auto get = reinterpret_cast<const Table* (*)()>(load_function(path, function, kind));
+const Table& load_plugin(const std::string& path, const char* function, const char* kind, PluginSymbols symbols) {
+  const auto get = reinterpret_cast<const Table* (*)()>(load_function(path, function, kind, symbols));
   const Table* const table = get();
   if (!table) fail("{}: {} returns no table", path, function);
   return *table;
