@@ -22,6 +22,11 @@ TEST(DevicePlugin, AnotherLibraryIsRefused) {
                            "/nowhere/libqkv_cuda.so: the device plugin cannot be loaded: ");
 }
 
+TEST(DevicePlugin, ThatLacksAFunctionIsRefused) {
+  EXPECT_EQ(error_of([] { load_device(QKV_INCOMPLETE_DEVICE); }), QKV_INCOMPLETE_DEVICE
+            ": qkv_device_1 returns a table with missing functions; expected those of qkv/device.h");
+}
+
 TEST(DevicePlugin, ItsSymbolsAreNotSeenByOtherLibraries) {
   load_device(QKV_HOST_DEVICE);
   EXPECT_EQ(::dlsym(RTLD_DEFAULT, "qkv_device_1"), nullptr);
