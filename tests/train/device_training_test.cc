@@ -125,10 +125,23 @@ TEST_F(DeviceTrainingTest, DeviceAndPrecisionAreRecorded) {
   EXPECT_EQ(training.at("device"), "cuda");
   EXPECT_EQ(training.at("precision"), "bfloat16");
   steps_of(c, R"({"device": "auto", "max_steps": 2})", run);  // where it began
-  EXPECT_EQ(error_of([&] { c.train(R"({"max_steps": 2})", run, {}); }),
-            run +
-                ": precision was bfloat16 when this run was started and is now float32; use the same value or another "
-                "directory");
+}
+
+// Where it is trained comes first: a precision follows from it, and a device need not exist.
+TEST_F(DeviceTrainingTest, ResumedElsewhereIsRefused) {
+  const TrainingCase c = testing::language_case(directory_);
+  const std::string on_device = directory_ / "device", on_host = directory_ / "host";
+  steps_of(c, R"({"device": "cuda", "max_steps": 1})", on_device);
+  for (const char* json : {R"({"max_steps": 2})", R"({"precision": "bfloat16", "max_steps": 2})"})
+    EXPECT_EQ(
+        error_of([&] { c.train(json, on_device, {}); }),
+        on_device +
+            ": device was cuda when this run was started and is now cpu; use the same value or another directory");
+  steps_of(c, R"({"max_steps": 1})", on_host);
+  ::setenv("QKV_DEVICE", "/nowhere/libqkv_cuda.so", 1);
+  EXPECT_EQ(
+      error_of([&] { c.train(R"({"device": "cuda", "max_steps": 2})", on_host, {}); }),
+      on_host + ": device was cpu when this run was started and is now cuda; use the same value or another directory");
 }
 
 TEST_F(DeviceTrainingTest, AutoIsTheCpuWithoutAPlugin) {

@@ -55,8 +55,7 @@ void keep_fitted(R& given, const R& saved) {
 }
 
 // Decides where a recipe is trained, and in which precision unless it is given. `saved` is the configuration of the run
-// that is resumed, or null. Reports a plugin that was found and cannot be used. Throws Error for a precision that the
-// CPU does not have.
+// that is resumed, or null. Reports a plugin that was found and cannot be used.
 template <class R>
 void set_device(R& recipe, const TrainingConfig* saved, FunctionRef<void(const std::string&)> report) {
   TrainingConfig& c = recipe.training;
@@ -66,10 +65,13 @@ void set_device(R& recipe, const TrainingConfig* saved, FunctionRef<void(const s
     c.device = plugin.table ? TrainingDevice::cuda : TrainingDevice::cpu;
     if (!plugin.table && plugin.exists) report(fmt::format("device: cpu, because {}", plugin.missing));
   }
-  const bool is_cpu = c.device == TrainingDevice::cpu;
-  if (!is_cpu && !recipe.given.contains("precision") && c.precision == Precision::float32)
+  if (c.device != TrainingDevice::cpu && !recipe.given.contains("precision") && c.precision == Precision::float32)
     c.precision = saved ? saved->precision : Precision::bfloat16;
-  if (is_cpu && c.precision == Precision::bfloat16) fail("precision bfloat16 requires a device (device is cpu)");
+}
+
+// Throws Error for a precision that the CPU does not have.
+inline void check_for_cpu(const TrainingConfig& c) {
+  if (c.precision == Precision::bfloat16) fail("precision bfloat16 requires a device (device is cpu)");
 }
 
 // Throws Error if max_epochs was chosen as the end of a cosine and is now another limit that training cannot reach.
@@ -118,6 +120,15 @@ void check_same_as_first(const R& first, const R& given) {
   if (const auto different = first_difference(first, given))
     fail("{} is {}, but {} on rank 0; start all ranks with the same options", different->name, different->now,
          different->before);
+}
+
+// Throws Error if a run would be resumed where it was not started, before precisions are compared and a device is
+// opened.
+template <class R>
+void check_same_device(const RunDirectory& run, const R& saved, const R& given) {
+  R moved = saved;
+  moved.training.device = given.training.device;
+  check_same(run, saved, moved);
 }
 
 // Throws Error unless the directory is a run of this kind that training started.
@@ -217,7 +228,10 @@ bool train_on(const std::string& out, const TrainingObserver& observer, Ranks* r
   if (saved) keep_fitted(wanted, *saved);
   set_device(wanted, saved ? &saved->training : nullptr, [&](const std::string& line) { session.report(line); });
   if (ranks && wanted.training.device != TrainingDevice::cpu) fail("device must be cpu for training by several ranks");
-  const std::unique_ptr<Accelerator> device = wanted.training.device == TrainingDevice::cpu ? nullptr : open_device();
+  if (saved) check_same_device(session.run, *saved, wanted);
+  const bool is_cpu = wanted.training.device == TrainingDevice::cpu;
+  if (is_cpu) check_for_cpu(wanted.training);
+  const std::unique_ptr<Accelerator> device = is_cpu ? nullptr : open_device();
   if constexpr (Data::kFitsLimits && Data::kCountsBatches)
     if (!saved) prefer_given_epochs(wanted);
   Data data(session, wanted, inputs...);
