@@ -1,5 +1,6 @@
 #include "device/open_device.h"
 
+#include <cstdlib>
 #include <filesystem>
 
 #include "core/fail.h"
@@ -8,7 +9,9 @@
 namespace qkv {
 
 DevicePlugin find_device_plugin() {
-  DevicePlugin found{plugin_path("cuda", "QKV_DEVICE"), false, nullptr, ""};
+  constexpr const char* kVariable = "QKV_DEVICE";
+  const char* const given = std::getenv(kVariable);
+  DevicePlugin found{plugin_path("cuda", kVariable), false, given && *given, nullptr, ""};
   std::error_code ignored;
   found.exists = std::filesystem::exists(found.path, ignored);
   if (!found.exists) {

@@ -13,6 +13,7 @@ namespace qkv {
 struct DevicePlugin {
   std::string path;
   bool exists = false;
+  bool is_given = false;              // by QKV_DEVICE
   const qkv_device* table = nullptr;  // null if it cannot be used
   std::string missing;                // why not, in one line; "" if it can
 };

@@ -34,6 +34,14 @@ class DeviceTrainingTest : public ::testing::Test {
     return error_of([&] { c.train(json, directory_ / "refused", {}); });
   }
 
+  static std::vector<std::string> messages_of(const TrainingCase& c, const std::string& json, const std::string& run) {
+    std::vector<std::string> lines;
+    TrainingObserver observer;
+    observer.on_message = [&](const std::string& line) { lines.push_back(line); };
+    EXPECT_TRUE(c.train(json, run, observer));
+    return lines;
+  }
+
   TempDir directory_;
 };
 
@@ -147,7 +155,10 @@ TEST_F(DeviceTrainingTest, ResumedElsewhereIsRefused) {
 TEST_F(DeviceTrainingTest, AutoIsTheCpuWithoutAPlugin) {
   ::setenv("QKV_DEVICE", "/nowhere/libqkv_cuda.so", 1);
   const std::string run = directory_ / "run";
-  steps_of(testing::language_case(directory_), R"({"device": "auto", "max_steps": 1})", run);
+  const std::vector<std::string> lines =
+      messages_of(testing::language_case(directory_), R"({"device": "auto", "max_steps": 1})", run);
+  ASSERT_FALSE(lines.empty());
+  EXPECT_EQ(lines.front(), "device: cpu, because the plugin /nowhere/libqkv_cuda.so does not exist");
   const auto training = nlohmann::json::parse(slurp(run + "/training.json"));
   EXPECT_EQ(training.at("device"), "cpu");
   EXPECT_EQ(training.at("precision"), "float32");
@@ -160,10 +171,8 @@ TEST_F(DeviceTrainingTest, AutoReportsAPluginThatCannotBeUsed) {
   const std::string plugin = directory_ / "libqkv_cuda.so";
   testing::spill(plugin, "no library");
   ::setenv("QKV_DEVICE", plugin.c_str(), 1);
-  std::vector<std::string> lines;
-  TrainingObserver observer;
-  observer.on_message = [&](const std::string& line) { lines.push_back(line); };
-  testing::language_case(directory_).train(R"({"device": "auto", "max_steps": 1})", directory_ / "run", observer);
+  const std::vector<std::string> lines =
+      messages_of(testing::language_case(directory_), R"({"device": "auto", "max_steps": 1})", directory_ / "run");
   ASSERT_FALSE(lines.empty());
   testing::expect_contains(lines.front(), "device: cpu, because " + plugin + ": the device plugin cannot be loaded: ");
 }

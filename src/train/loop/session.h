@@ -55,7 +55,7 @@ void keep_fitted(R& given, const R& saved) {
 }
 
 // Decides where a recipe is trained, and in which precision unless it is given. `saved` is the configuration of the run
-// that is resumed, or null. Reports a plugin that was found and cannot be used.
+// that is resumed, or null. Reports a plugin that was found or given and cannot be used.
 template <class R>
 void set_device(R& recipe, const TrainingConfig* saved, FunctionRef<void(const std::string&)> report) {
   TrainingConfig& c = recipe.training;
@@ -63,7 +63,8 @@ void set_device(R& recipe, const TrainingConfig* saved, FunctionRef<void(const s
   if (c.device == TrainingDevice::automatic) {
     const DevicePlugin plugin = find_device_plugin();
     c.device = plugin.table ? TrainingDevice::cuda : TrainingDevice::cpu;
-    if (!plugin.table && plugin.exists) report(fmt::format("device: cpu, because {}", plugin.missing));
+    if (!plugin.table && (plugin.exists || plugin.is_given))
+      report(fmt::format("device: cpu, because {}", plugin.missing));
   }
   if (c.device != TrainingDevice::cpu && !recipe.given.contains("precision") && c.precision == Precision::float32)
     c.precision = saved ? saved->precision : Precision::bfloat16;
