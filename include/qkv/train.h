@@ -77,9 +77,9 @@ struct TranslationFiles {
 // the schedule is a cosine, max_steps; it keeps values that were chosen for the limits of the run. Whether a limit is
 // reached depends on the values of this call. A run has at least one step, whatever max_minutes is. memory: if above 0,
 // a new run gets the largest batch_tokens with which training takes at most this many bytes (docs/run-directory.md
-// describes what is counted); a resumed run keeps its own. With an initial run, which must have float32 weights, the
-// recipe must have its shape and its text configuration. The new run does not need it afterwards. Throws Error for
-// invalid text, options or files, and if another process trains the run.
+// describes what is counted); a resumed run keeps its own. It requires training on the CPU. With an initial run, which
+// must have float32 weights, the recipe must have its shape and its text configuration. The new run does not need it
+// afterwards. Throws Error for invalid text, options or files, and if another process trains the run.
 bool train_translator(const TranslationFiles& files, const TranslationRecipe& recipe, const std::string& out,
                       const TrainingObserver& observer, int64_t memory = 0, const RankOptions& ranks = {});
 

@@ -193,6 +193,18 @@ TEST_F(DeviceTrainingTest, RefusesWhatOnlyTheCpuTrains) {
                           directory_ / "refused", {});
             }),
             "sparse_updates must be off on a device");
+  testing::translation_case(directory_);  // writes the text
+  TranslationRecipe recipe = translation_preset("tiny");
+  for (const TrainingDevice device : {TrainingDevice::cuda, TrainingDevice::automatic}) {
+    recipe.training.device = device;
+    EXPECT_EQ(
+        error_of([&] {
+          train_translator(
+              {{directory_ / "train.a", directory_ / "train.b"}, {directory_ / "dev.a", directory_ / "dev.b"}, "", ""},
+              recipe, directory_ / "refused", {}, int64_t{1} << 20);
+        }),
+        "training: memory requires device = cpu");
+  }
   EXPECT_FALSE(std::filesystem::exists(directory_ / "refused"));
 }
 

@@ -231,7 +231,7 @@ bool train_on(const std::string& out, const TrainingObserver& observer, Ranks* r
   if (ranks && wanted.training.device != TrainingDevice::cpu) fail("device must be cpu for training by several ranks");
   if (saved) check_same_device(session.run, *saved, wanted);
   const bool is_cpu = wanted.training.device == TrainingDevice::cpu;
-  if (is_cpu) check_for_cpu(wanted.training);
+  is_cpu ? check_for_cpu(wanted.training) : Data::check(wanted, inputs...);  // again: auto has become cuda
   const std::unique_ptr<Accelerator> device = is_cpu ? nullptr : open_device();
   if constexpr (Data::kFitsLimits && Data::kCountsBatches)
     if (!saved) prefer_given_epochs(wanted);
