@@ -54,6 +54,8 @@ struct TrainingConfig {
   int64_t shards = 1;
   int64_t growth_steps = 0;
   bool recompute = false;
+  // On a device, float32 becomes bfloat16 unless `given` of the recipe names precision: set_recipe_option and
+  // merge_recipe_json add it; C++ code that assigns float32 here adds it with recipe.given.insert("precision").
   Precision precision = Precision::float32;
   TrainingDevice device = TrainingDevice::cpu;
 

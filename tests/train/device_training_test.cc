@@ -152,6 +152,22 @@ TEST_F(DeviceTrainingTest, ResumedElsewhereIsRefused) {
       on_host + ": device was cpu when this run was started and is now cuda; use the same value or another directory");
 }
 
+// A caller in C++ that assigns a precision adds its name, as the functions that set options do.
+TEST_F(DeviceTrainingTest, Float32IsKeptIfItIsGiven) {
+  testing::language_case(directory_);  // writes the text
+  LanguageRecipe recipe = language_preset("lm-small");
+  merge_recipe_json(recipe, testing::kSmallRecipe, "");
+  recipe.training.schedule = Schedule::constant;
+  recipe.training.max_steps = 1;
+  recipe.training.device = TrainingDevice::cuda;
+  for (const bool given : {false, true}) {
+    if (given) recipe.given.insert("precision");
+    const std::string run = directory_ / fmt::format("given-{}", given);
+    train_language_model({{directory_ / "text.txt"}}, recipe, run, {});
+    EXPECT_EQ(nlohmann::json::parse(slurp(run + "/training.json")).at("precision"), given ? "float32" : "bfloat16");
+  }
+}
+
 TEST_F(DeviceTrainingTest, AutoIsTheCpuWithoutAPlugin) {
   ::setenv("QKV_DEVICE", "/nowhere/libqkv_cuda.so", 1);
   const std::string run = directory_ / "run";
