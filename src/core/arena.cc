@@ -25,19 +25,27 @@ MemoryRange::~MemoryRange() { source_.release(base_, reserved_); }
 void* MemoryRange::take(size_t bytes) {
   const size_t begin = round_up(used_, kAlignment);
   if (bytes > reserved_ || begin + bytes > reserved_)
-    throw ArenaFull(fmt::format("arena: cannot take {} MiB in addition to {} MiB in use: only {} MiB are reserved",
-                                bytes >> 20, used_ >> 20, reserved_ >> 20));
+    throw_full(fmt::format("cannot take {} MiB in addition to {} MiB in use: only {} MiB are reserved", bytes >> 20,
+                           used_ >> 20, reserved_ >> 20));
   const size_t end = begin + bytes;
   if (end > committed_) {
     const size_t target = std::min(round_up(end, kMemoryStep), reserved_);
-    if (!source_.commit(base_, committed_, target))
-      throw ArenaFull(fmt::format("arena: cannot take {} MiB of memory: the system provides at most {} MiB",
-                                  target >> 20, committed_ >> 20));
+    if (!source_.commit(base_, committed_, target)) {
+      const std::string reason = source_.error();
+      throw_full(
+          fmt::format("cannot take {} MiB of memory: {}", target >> 20,
+                      reason.empty() ? fmt::format("the system provides at most {} MiB", committed_ >> 20) : reason));
+    }
     committed_ = target;
   }
   used_ = end;
   high_water_ = std::max(high_water_, used_);
   return base_ + begin;
+}
+
+void MemoryRange::throw_full(const std::string& text) const {
+  const std::string device = source_.device();
+  throw ArenaFull(fmt::format("{}: {}", device.empty() ? "arena" : device, text), !device.empty());
 }
 
 void MemoryRange::forget(void* begin, size_t bytes) {

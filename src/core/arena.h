@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <type_traits>
 
 #include "core/device.h"
@@ -18,7 +19,11 @@ namespace qkv {
 // Thrown when an arena is exhausted.
 class ArenaFull : public Error {
  public:
-  using Error::Error;
+  ArenaFull(const std::string& text, bool on_device) : Error(text), on_device_(on_device) {}
+  bool is_on_device() const { return on_device_; }  // whether the memory is that of a device
+
+ private:
+  bool on_device_;
 };
 
 // One reserved range of addresses. Memory is committed the first time it is reached and kept, so after one step of the
@@ -40,6 +45,8 @@ class MemoryRange {
   size_t high_water() const { return high_water_; }  // the most ever used at once
 
  private:
+  [[noreturn]] void throw_full(const std::string& text) const;
+
   MemorySource& source_;
   char* base_ = nullptr;
   size_t reserved_ = 0;

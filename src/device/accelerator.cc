@@ -31,26 +31,35 @@ const qkv_device& load_device(const std::string& path) {
 
 class Accelerator::Memory : public MemorySource {
  public:
-  Memory(const qkv_device& table, std::string name, size_t bytes)
-      : table_(table), name_(std::move(name)), bytes_(bytes) {}
+  Memory(Accelerator& device, size_t bytes) : table_(device.table_), device_(device), bytes_(bytes) {}
 
   void* reserve(size_t bytes) override {
+    const std::lock_guard lock(device_.mutex_);
     void* address = nullptr;
     if (table_.reserve(bytes, &address) != 0)
-      fail("{}: {} MiB of addresses cannot be reserved: {}", name_, bytes >> 20, table_.error());
+      fail("{}: {} MiB of addresses cannot be reserved: {}", device_.name_, bytes >> 20, table_.error());
     return address;
   }
   void release(void* base, size_t bytes) noexcept override {
+    const std::lock_guard lock(device_.mutex_);
     table_.synchronize();  // commands may still use it
     table_.release(base, bytes);
   }
-  bool commit(void* base, size_t begin, size_t end) noexcept override { return table_.commit(base, begin, end) == 0; }
+  bool commit(void* base, size_t begin, size_t end) override {
+    const std::lock_guard lock(device_.mutex_);
+    if (table_.commit(base, begin, end) == 0) return true;
+    error_ = table_.error();
+    return false;
+  }
+  std::string device() const override { return device_.name_; }
+  std::string error() const override { return error_; }
   size_t bytes() const override { return bytes_; }
 
  private:
   const qkv_device& table_;
-  std::string name_;
+  Accelerator& device_;
   size_t bytes_;
+  std::string error_;
 };
 
 Accelerator::Accelerator(const qkv_device& table, int device) : table_(table) {
@@ -62,7 +71,7 @@ Accelerator::Accelerator(const qkv_device& table, int device) : table_(table) {
   if (table.describe(device, &info) != 0 || table.open(device) != 0)
     fail("{}: device {} cannot be used: {}", table.name(), device, table.error());
   name_ = info.name;
-  memory_ = std::make_unique<Memory>(table, name_, info.bytes);
+  memory_ = std::make_unique<Memory>(*this, info.bytes);
   staging_ = std::make_unique<MemoryRange>(*memory_, 0);
   set_device_memory(memory_.get());
   in_use = this;

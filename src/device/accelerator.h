@@ -67,7 +67,7 @@ class Accelerator {
 
    private:
     Accelerator& accelerator_;
-    const std::lock_guard<std::mutex> lock_;
+    const std::lock_guard<std::recursive_mutex> lock_;
     const char* op_;
     size_t staging_before_;
   };
@@ -82,7 +82,7 @@ class Accelerator {
 
   const qkv_device& table_;
   std::string name_;
-  std::mutex mutex_;
+  std::recursive_mutex mutex_;  // a command takes memory for the numbers it reads
   std::unique_ptr<Memory> memory_;
   std::unique_ptr<MemoryRange> staging_;
   std::vector<Uploaded> uploaded_;

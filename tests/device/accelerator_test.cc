@@ -4,6 +4,10 @@
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <chrono>
+#include <thread>
+
 #include "core/arena.h"
 #include "tests/device/device_case.h"
 #include "tests/support/errors.h"
@@ -58,6 +62,49 @@ TEST(Accelerator, ErrorsNameDeviceAndOp) {
   Arena arena;
   const auto m = arena.matrix<Device<float>>(2, 3);
   EXPECT_EQ(error_of([&] { fill<Device<float>>(m, 1); }), "host device: fill: out of memory");
+}
+
+TEST(DeviceArena, TheErrorOfThePluginIsKeptIfMemoryIsExhausted) {
+  qkv_device table = load_device(QKV_HOST_DEVICE);
+  table.commit = [](void*, size_t, size_t) { return -1; };
+  table.error = [] { return "out of memory"; };
+  const Accelerator device(table);
+  Arena arena;
+  EXPECT_EQ(error_of([&] { arena.take<Device<float>>(1); }),
+            "host device: cannot take 32 MiB of memory: out of memory");
+}
+
+// A command runs until another thread has had time to get memory.
+TEST(DeviceArena, GetsMemoryBetweenCommands) {
+  static std::atomic<bool> is_busy, begins, overlaps;
+  static const qkv_device& plugin = load_device(QKV_HOST_DEVICE);
+  qkv_device table = plugin;
+  table.fill = [](qkv_element, qkv_matrix, float) {
+    is_busy = begins = true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(30));
+    is_busy = false;
+    return 0;
+  };
+  table.reserve = [](size_t bytes, void** address) {
+    if (is_busy) overlaps = true;
+    return plugin.reserve(bytes, address);
+  };
+  table.commit = [](void* address, size_t begin, size_t end) {
+    if (is_busy) overlaps = true;
+    return plugin.commit(address, begin, end);
+  };
+  table.release = [](void* address, size_t bytes) {
+    if (is_busy) overlaps = true;
+    return plugin.release(address, bytes);
+  };
+  const Accelerator device(table);
+  Arena first;
+  const auto m = first.matrix<Device<float>>(1, 1);
+  std::thread command([&] { fill<Device<float>>(m, 1); });
+  while (!begins) std::this_thread::yield();
+  Arena().take<Device<float>>(1);
+  command.join();
+  EXPECT_FALSE(overlaps);
 }
 
 TEST(DeviceArena, HasMemoryOfBothSidesThatAScopeReleases) {

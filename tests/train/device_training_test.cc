@@ -6,9 +6,15 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
+#include "core/arena.h"
+#include "device/accelerator.h"
 #include "tests/support/errors.h"
 #include "tests/support/temp_dir.h"
 #include "tests/train/training_cases.h"
+#include "train/engine/gradient_engine.h"
+#include "train/fit_to_limits.h"
+#include "train/loop/dry_run.h"
+#include "train/tasks/task.h"
 
 namespace qkv {
 namespace {
@@ -166,6 +172,16 @@ TEST_F(DeviceTrainingTest, Float32IsKeptIfItIsGiven) {
     train_language_model({{directory_ / "text.txt"}}, recipe, run, {});
     EXPECT_EQ(nlohmann::json::parse(slurp(run + "/training.json")).at("precision"), given ? "float32" : "bfloat16");
   }
+}
+
+TEST_F(DeviceTrainingTest, AStepThatDoesNotFitNamesTheDevice) {
+  qkv_device table = load_device(QKV_HOST_DEVICE);
+  table.commit = [](void*, size_t, size_t) { return -1; };
+  table.error = [] { return "out of memory"; };
+  const Accelerator device(table);
+  Arena arena;
+  EXPECT_EQ(error_of([&] { rehearse_within_memory(0, 64, [&] { arena.take<Device<float>>(1); }); }),
+            "host device: cannot take 32 MiB of memory: out of memory; a step has 64 tokens (batch_tokens)");
 }
 
 TEST_F(DeviceTrainingTest, AutoIsTheCpuWithoutAPlugin) {

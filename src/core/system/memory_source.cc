@@ -17,7 +17,7 @@ class HostMemory : public MemorySource {
     return p;
   }
   void release(void* base, size_t bytes) noexcept override { munmap(base, bytes); }
-  bool commit(void* base, size_t begin, size_t end) noexcept override {
+  bool commit(void* base, size_t begin, size_t end) override {
     char* const first = static_cast<char*>(base) + begin;
     if (mprotect(first, end - begin, PROT_READ | PROT_WRITE) != 0) return false;
     madvise(first, end - begin, MADV_HUGEPAGE);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 
 namespace qkv {
 
@@ -13,7 +14,10 @@ class MemorySource {
   virtual void* reserve(size_t bytes) = 0;
   virtual void release(void* base, size_t bytes) noexcept = 0;
   // Gives bytes [begin, end) of a reservation memory of zeros. Returns false if there is no more.
-  virtual bool commit(void* base, size_t begin, size_t end) noexcept = 0;
+  virtual bool commit(void* base, size_t begin, size_t end) = 0;
+  // Returns the device that it belongs to, and why the last commit() failed, in one line each; "" for the host.
+  virtual std::string device() const { return ""; }
+  virtual std::string error() const { return ""; }
   // Takes memory away from whole pages within [begin, end), which are zeros when they are used again.
   virtual void forget(void*, size_t /*begin*/, size_t /*end*/) noexcept {}
   // Returns how many bytes there are.

@@ -28,6 +28,7 @@ void rehearse_within_memory(size_t taken, int64_t batch_tokens, FunctionRef<void
   try {
     f();
   } catch (const ArenaFull& full) {
+    if (full.is_on_device()) fail("{}; a step has {} tokens (batch_tokens)", full.what(), batch_tokens);
     fail("{}; a step has {} tokens (batch_tokens), {}, and {:.1f} MiB are taken by all else", full.what(), batch_tokens,
          memory_limit().text(), mebibytes(taken));
   }
