@@ -75,6 +75,7 @@ typedef struct {
   int64_t sequences;
   const int32_t *q_begin, *q_end, *k_begin, *k_end; /* [sequences]; null begins mean 0, null ends T or S */
   int64_t T, S;
+  int64_t queries, keys;                 /* the numbers of queries and of keys of all sequences together */
   int64_t longest_queries, longest_keys; /* the largest numbers of queries and of keys of a sequence */
   int64_t heads, kv_heads, key_width, value_width;
   float scale, softcap;
@@ -93,11 +94,14 @@ typedef struct {
   float *ddistance_bias; /* or null */
 } qkv_attention_gradients;
 
-/* cached_attention.h */
+/* cached_attention.h. The cache rows of query n are rows[begin[n]] to rows[end[n] - 1], or begin[n] to end[n] - 1 if
+ * `rows` is null. */
 typedef struct {
   qkv_matrix q, cache;
-  const int32_t *rows; /* or null */
+  const int32_t *rows; /* [row_count], or null */
+  int64_t row_count;   /* 0 if `rows` is null */
   const int32_t *begin, *end;
+  int64_t longest_keys; /* the largest number of keys of a query */
   int64_t heads, kv_heads, key_width, value_width;
   float scale, softcap;
   const float *alibi;         /* or null */

@@ -1,5 +1,9 @@
+#include <algorithm>
+#include <stdexcept>
+
 #include "host_device/arguments.h"
 #include "host_device/table.h"
+#include "ops/attention_view.h"
 #include "ops/reference/attention_reference.h"
 #include "ops/reference/cached_attention_reference.h"
 
@@ -15,8 +19,32 @@ AttentionMask<float> mask_of(const qkv_mask& m) {
   return {m.data, m.sequence_stride, m.head_stride, m.row_stride, m.key_stride};
 }
 
+// Throws unless the sizes from which a device computes its grid are those of the sequences.
+void check_sizes(const qkv_attention& a) {
+  const Sequences sequences = {a.sequences, a.q_begin, a.q_end, a.k_begin, a.k_end, a.T, a.S};
+  int64_t queries = 0, keys = 0, longest_queries = 0, longest_keys = 0;
+  for (int64_t s = 0; s < a.sequences; s++) {
+    const Span at = span(sequences, s);
+    queries += at.T, keys += at.S;
+    longest_queries = std::max(longest_queries, at.T), longest_keys = std::max(longest_keys, at.S);
+  }
+  if (a.queries != queries || a.keys != keys || a.longest_queries != longest_queries || a.longest_keys != longest_keys)
+    throw std::logic_error("sizes are not those of the sequences");
+}
+
+void check_sizes(const qkv_cached_attention& a) {
+  int64_t longest = 0, rows = 0;
+  for (int64_t i = 0; i < a.q.rows; i++) {
+    longest = std::max<int64_t>(longest, a.end[i] - a.begin[i]);
+    rows = std::max<int64_t>(rows, a.end[i]);
+  }
+  if (a.longest_keys != longest || a.row_count != (a.rows ? rows : 0))
+    throw std::logic_error("sizes are not those of the queries");
+}
+
 template <class T>
 AttentionInput<T> input(const qkv_attention& a) {
+  check_sizes(a);
   constexpr Causal kinds[] = {Causal::none, Causal::bottom_right, Causal::top_left};
   AttentionInput<T> in;
   in.sequences = {a.sequences, a.q_begin, a.q_end, a.k_begin, a.k_end, a.T, a.S};
@@ -61,6 +89,7 @@ void attention_weights(qkv_element e, const qkv_attention* in, qkv_heads lse, in
 }
 
 void cached_attention(qkv_element e, const qkv_cached_attention* a, qkv_matrix y) {
+  check_sizes(*a);
   const Floats q(e, a->q), cache(e, a->cache);
   reference::cached_attention<float>({q,
                                       cache,

@@ -1,5 +1,7 @@
 #include "qkv/attention.h"
 
+#include <algorithm>
+
 #include "core/fail.h"
 #include "core/to_size.h"
 #include "device/ops/command.h"
@@ -44,6 +46,10 @@ qkv_attention raw(const AttentionInput<T>& in, Command& c) {
   a.q_begin = numbers(s.q_begin), a.q_end = numbers(s.q_end), a.k_begin = numbers(s.k_begin),
   a.k_end = numbers(s.k_end);
   a.T = s.T, a.S = s.S;
+  for (int64_t i = 0; i < s.count; i++) {
+    const Span at = span(s, i);
+    a.queries += at.T, a.keys += at.S;
+  }
   a.longest_queries = longest.queries, a.longest_keys = longest.keys;
   a.heads = in.heads, a.kv_heads = in.key_value_heads(), a.key_width = in.key_width, a.value_width = in.value_width;
   a.scale = in.scale, a.softcap = in.softcap, a.causal = raw(in.causal);
@@ -103,8 +109,10 @@ void cached_attention(const CachedAttention<Real>& in, Matrix<Real> y, Arena&) {
   if (keys.rows) {
     const int32_t last = y.rows > 0 ? *std::max_element(keys.end, keys.end + y.rows) : 0;
     a.rows = c.numbers(std::span(keys.rows, to_size(last)));
+    a.row_count = last;
   }
   a.begin = of_queries(keys.begin), a.end = of_queries(keys.end);
+  for (int64_t i = 0; i < y.rows; i++) a.longest_keys = std::max<int64_t>(a.longest_keys, keys.end[i] - keys.begin[i]);
   a.heads = in.heads, a.kv_heads = in.kv_heads, a.key_width = in.key_width, a.value_width = in.value_width;
   a.scale = in.scale, a.softcap = in.softcap;
   a.alibi = floats(in.alibi);
