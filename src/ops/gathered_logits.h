@@ -5,12 +5,17 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "core/arena.h"
+#include "core/to_size.h"
 #include "qkv/bfloat16.h"
 #include "qkv/matrix.h"
 
 namespace qkv {
+
+// Returns the ids of all rows, which have no gaps between them.
+inline std::span<const int32_t> all_of(Matrix<const int32_t> ids) { return {ids.data, to_size(ids.rows * ids.cols)}; }
 
 // h: [N, d]; E: [V, d]; ids: [N, K], each in [0, V); s: [N, K] is assigned.
 template <class Real>

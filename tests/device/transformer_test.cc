@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstring>
 
 #include "core/to_size.h"
 #include "model/layers/sampled_loss.h"
@@ -184,6 +185,38 @@ TEST(DeviceTransformer, SampledLossesAreThoseOfTheHost) {
         expect_near({found, doubles(numbers_of(model.parameters().gradients()))}, {loss, {g.begin(), g.end()}},
                     kFloatTolerance);
       }
+    return;
+  }
+  FAIL() << "no case is decoder only";
+}
+
+TEST(DeviceTransformer, CandidatesAreUploadedOnce) {
+  static size_t uploads;
+  static const qkv_device& plugin = load_device(QKV_HOST_DEVICE);
+  qkv_device table = plugin;
+  table.upload = [](void* to, const void* from, size_t n) {
+    static constexpr int32_t kNegatives[] = {1, 3, 3, 8};  // of sampled_loss_of, maybe after a label
+    for (const size_t begin : {size_t{0}, sizeof(int32_t)})
+      if (n >= begin + sizeof kNegatives &&
+          std::memcmp(static_cast<const char*>(from) + begin, kNegatives, sizeof kNegatives) == 0)
+        uploads++;
+    return plugin.upload(to, from, n);
+  };
+  const Accelerator device(table);
+  for (const Case& c : cases()) {
+    if (c.name != "decoder only") continue;
+    const Batch batch = sample_batch(c.config, c.items);
+    Transformer<Device<float>> model(c.config, c.items);
+    model.parameters().allocate_gradients();
+    testing::set(model.parameters(), random_weights<float>(c));
+    testing::clear_gradients(model.parameters());
+    SpoiledDeviceArena<float> memory;
+    Context context{memory, true, 3, 5};
+    for (const bool shared : {false, true}) {
+      uploads = 0;
+      sampled_loss_of(model, batch, ItemLoss::gbce, shared, context);
+      EXPECT_EQ(uploads, 1u);
+    }
     return;
   }
   FAIL() << "no case is decoder only";

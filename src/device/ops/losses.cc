@@ -23,8 +23,6 @@ qkv_sampled_loss raw(const SampledLoss& loss) {
   fail("sampled loss: softmax has no samples");
 }
 
-std::span<const int32_t> all_of(Matrix<const int32_t> ids) { return {ids.data, to_size(ids.rows * ids.cols)}; }
-
 }  // namespace
 
 template <class Real>

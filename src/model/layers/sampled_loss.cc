@@ -34,6 +34,7 @@ Loss sampled_loss_and_gradient(const Parameter<Real>& weight, Matrix<const Real>
                                SampledLoss kind, Matrix<Real> dh, Context& c) {
   const Arena::Scope scope(c.arena);
   const FiniteCheck::Part part(c.check, "output", TokenSide::target);
+  const Uploaded<Real> on_device({all_of(candidates.ids)});
   const Matrix<Real> s = c.arena.matrix<Real>(candidates.ids.rows, candidates.ids.cols);
   Statistic<Real>* loss = c.arena.take<Statistic<Real>>(s.rows);
   gathered_logits<Real>(h, weight.matrix(), candidates.ids, s);
@@ -54,6 +55,7 @@ Loss shared_loss_and_gradient(const Parameter<Real>& weight, Matrix<const Real> 
                               const SharedNegatives& negatives, SampledLoss kind, Matrix<Real> dh, Context& c) {
   const Arena::Scope scope(c.arena);
   const FiniteCheck::Part part(c.check, "output", TokenSide::target);
+  const Uploaded<Real> on_device({negatives.ids});
   const int64_t K = std::ssize(negatives.ids), d = h.cols;
   const Matrix<Real> E = c.arena.matrix<Real>(K, d);
   gather_rows<Real>(weight.matrix(), negatives.ids, E);
