@@ -56,13 +56,14 @@ Result on_host(const Case& c, std::span<const float> weights, const Batch& batch
 
 template <class T>
 Result on_device(const Case& c, std::span<const float> weights, const Batch& batch, Objective objective,
-                 bool recompute = false) {
+                 bool recompute = false, FiniteCheck* check = nullptr) {
   Transformer<Device<T>> model(c.config, c.items);
   model.parameters().allocate_gradients();
   testing::set(model.parameters(), weights);
   testing::clear_gradients(model.parameters());
   SpoiledDeviceArena<T> arena;
   Context context{arena, true, 3, 5, recompute};
+  context.check = check;
   const Loss loss = model.loss_and_gradient(batch, objective, context);
   return {loss, doubles(numbers_of(model.parameters().gradients()))};
 }
@@ -133,6 +134,22 @@ TEST(DeviceTransformer, HasTheSameBytesAgainAndWithRecomputation) {
   for (const Result& other : {again, recomputed}) {
     EXPECT_EQ(once.loss.loss, other.loss.loss);
     EXPECT_EQ(once.gradient, other.gradient);
+  }
+}
+
+// The check sees products before their epilogue, which has to see them unrounded.
+TEST(DeviceTransformer, ChecksOfFiniteNumbersChangeNoByte) {
+  const HostDevice device;
+  for (const Case& c : cases()) {
+    SCOPED_TRACE(c.name);
+    const Batch batch = sample_batch(c.config, c.items);
+    const std::vector<float> weights = random_weights<bfloat16>(c);
+    FiniteCheck check;
+    const Result plain = on_device<bfloat16>(c, weights, batch, {kSmoothing}),
+                 checked = on_device<bfloat16>(c, weights, batch, {kSmoothing}, false, &check);
+    EXPECT_FALSE(check.found());
+    EXPECT_EQ(plain.loss.loss, checked.loss.loss);
+    EXPECT_EQ(plain.gradient, checked.gradient);
   }
 }
 

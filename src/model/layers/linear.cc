@@ -50,6 +50,8 @@ Linear<Real>::Linear(ParameterList<Real>& list, const LinearOutputs& outputs, in
   }
 }
 
+// A check needs the products before their epilogue. A device rounds their elements after it, so that it computes them
+// again.
 template <class Real>
 void Linear<Real>::forward_into(Matrix<const Real> x, Matrix<Real> y, Context& c, int64_t out_begin, int64_t out_end,
                                 const Epilogue<Real>& epilogue) const {
@@ -58,6 +60,8 @@ void Linear<Real>::forward_into(Matrix<const Real> x, Matrix<Real> y, Context& c
   product<Real>(x, *weight_, out_begin, out_end, bias, y, c);
   for (const LowRank<Real>& update : weight_->updates) update.add(x, y, out_begin, c);
   c.checked("linear", y);
+  if constexpr (kOnDevice<Real>)
+    if (weight_->updates.empty()) return product<Real>(x, *weight_, out_begin, out_end, bias, y, c, epilogue);
   apply(epilogue, y);
 }
 
@@ -81,6 +85,10 @@ void Linear<Real>::backward(Matrix<const Real> x, Matrix<const Real> dy, Matrix<
   if (weight_->gradient)
     c.checked_gradient("linear", Matrix<Statistic<Real>>(weight_->gradient + out_begin * in, out_end - out_begin, in));
   c.checked_gradient("linear", Matrix<Statistic<Real>>(db, 1, out_end - out_begin));
+  if constexpr (kOnDevice<Real>)
+    if (weight_->updates.empty() && of_dx && !accumulate)
+      return linear_backward<Real>(x, {weight_->value + out_begin * in, out_end - out_begin, in}, dy,
+                                   {dx, {}, nullptr, false, of_dx}, c.arena);
   apply(of_dx, dx);
 }
 
