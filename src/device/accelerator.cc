@@ -88,6 +88,11 @@ Accelerator& Accelerator::current() {
   return *in_use;
 }
 
+void Accelerator::synchronize() {
+  const std::lock_guard lock(mutex_);
+  if (table_.synchronize() != 0) fail("{}: synchronize: {}", name_, table_.error());
+}
+
 // Commands are done in order, so staging memory that a command has released can be reused immediately.
 const void* Accelerator::on_device(std::span<const std::byte> host) {
   if (host.empty()) return nullptr;

@@ -32,6 +32,8 @@ class Accelerator {
   static Accelerator& current();
 
   const std::string& name() const { return name_; }  // such as "NVIDIA H200"
+  // Waits for all commands.
+  void synchronize();
 
   // Numbers of the host, such as the ids of a batch, that the ops of a pass read several times. They are copied to the
   // device once and must not change while this exists.

@@ -86,6 +86,7 @@ double seconds_of_step(const Recipe& recipe, Task& task, int64_t ranks) {
       task.next();
       Context context = training_context(arena, t, 0);
       task.loss_and_gradient(*gradients, context);
+      gradients->wait();
       last = std::chrono::duration<double>(Clock::now() - begin).count();
       total += last;
       i == 0 ? first = last : timed++;

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <cstdlib>
+#include <functional>
 #include <nlohmann/json.hpp>
 
 #include "core/arena.h"
@@ -112,6 +113,57 @@ TEST_F(DeviceTrainingTest, FitsALimitOfTime) {
   EXPECT_TRUE(std::ranges::any_of(lines, [](const std::string& l) {
     return l.find("max_minutes 0.01 (about ") != std::string::npos;
   })) << fmt::format("{}", fmt::join(lines, "\n"));
+}
+
+// A task whose batches are a few tokens, and which calls `on_next` before each.
+class FewTokens : public Task {
+ public:
+  explicit FewTokens(std::function<void()> on_next) : on_next_(std::move(on_next)) {
+    batch_.target.append(std::vector<int32_t>{1, 2, 3});
+    batch_.labels = {2, 3, 1};
+  }
+  std::string fingerprint() const override { return ""; }
+  void partition(const RankPartition&) override {}
+  bool seek(const StreamPosition&) override { return true; }
+  const StreamPosition& position() const override { return position_; }
+  void next() override { on_next_(); }
+  void skip() override {}
+  double part_of_epoch() const override { return 0; }
+  double batches_per_epoch() const override { return 1; }
+  std::string summary() const override { return ""; }
+  Loss loss_and_gradient(BatchGradients& gradients, Context& c) override {
+    return gradients.loss_and_gradient(batch_, Objective{}, c);
+  }
+  std::string places(const StreamPosition&, TokenSide, std::span<const int64_t>) override { return ""; }
+  DevScore evaluate(const Transformer<float>&, Arena&) override { return {}; }
+  Metric metric() const override { return {}; }
+  void dry_run(BatchGradients&, const Transformer<float>&, Arena&) override {}
+
+ private:
+  std::function<void()> on_next_;
+  Batch batch_;
+  StreamPosition position_;
+};
+
+TEST_F(DeviceTrainingTest, TheTimeOfAStepIncludesTheCommandsOfTheDevice) {
+  static int waits;
+  static const qkv_device& plugin = load_device(QKV_HOST_DEVICE);
+  qkv_device table = plugin;
+  table.synchronize = [] {
+    waits++;
+    return plugin.synchronize();
+  };
+  const Accelerator device(table);
+  LanguageRecipe recipe = language_preset("lm-small");
+  merge_recipe_json(recipe, testing::kSmallRecipe, "");
+  recipe.model.target_vocab = 8;
+  recipe.training.device = TrainingDevice::cuda;
+  recipe.training.max_minutes = 10;
+  std::vector<int> before;
+  FewTokens task([&] { before.push_back(waits); });
+  EXPECT_GT(seconds_of_step(recipe, task, 1), 0);
+  ASSERT_GE(before.size(), 2u);
+  for (size_t i = 1; i < before.size(); i++) EXPECT_EQ(before[i], before[i - 1] + 1);
 }
 
 TEST_F(DeviceTrainingTest, FrozenParametersStay) {

@@ -111,6 +111,11 @@ void DeviceEngine<T>::from_host() {
   clear_gradients();
 }
 
+template <class T>
+void DeviceEngine<T>::wait() {
+  Accelerator::current().synchronize();
+}
+
 template class DeviceEngine<float>;
 template class DeviceEngine<bfloat16>;
 

@@ -27,6 +27,7 @@ class DeviceEngine : public GradientEngine {
   void clear_gradients() override;
   void to_host() override;
   void from_host() override;
+  void wait() override;
 
  private:
   using Floats = std::span<Device<float>>;

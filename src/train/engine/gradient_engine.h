@@ -34,6 +34,8 @@ class BatchGradients {
   virtual const Transformer<float>* host_model() const { return nullptr; }
   // Returns the bytes of activations and gradients outside of arenas.
   virtual size_t bytes() const { return 0; }
+  // Waits until the gradients are computed.
+  virtual void wait() {}
 };
 
 class GradientEngine : public BatchGradients {
