@@ -32,6 +32,9 @@ class Accelerator {
   static Accelerator& current();
 
   const std::string& name() const { return name_; }  // such as "NVIDIA H200"
+  // Returns the plugin and what it uses, such as "CUDA 13.0, driver 580.95".
+  std::string plugin() const { return table_.name(); }
+
   // Waits for all commands.
   void synchronize();
 

@@ -210,6 +210,22 @@ TEST_F(DeviceTrainingTest, ResumedElsewhereIsRefused) {
       on_host + ": device was cpu when this run was started and is now cuda; use the same value or another directory");
 }
 
+TEST_F(DeviceTrainingTest, ReportsItsMemoryAndRecordsTheDevice) {
+  const std::string run = directory_ / "run";
+  const std::vector<std::string> lines =
+      messages_of(testing::language_case(directory_), R"({"device": "cuda", "max_steps": 1})", run);
+  const auto begins_with = [&](const std::string& text) {
+    return std::ranges::count_if(lines, [&](const std::string& line) { return line.starts_with(text); });
+  };
+  EXPECT_EQ(begins_with("memory: "), 1);
+  EXPECT_EQ(begins_with("memory of host device: "), 1);
+  const std::string metrics = slurp(run + "/metrics.jsonl");
+  const auto record = nlohmann::json::parse(metrics.substr(0, metrics.find('\n')));
+  EXPECT_EQ(record.at("step"), 0);
+  EXPECT_EQ(record.at("device"), nlohmann::json({{"name", "host device"}, {"plugin", "host device"}}));
+  steps_of(testing::language_case(directory_), R"({"device": "cuda", "max_steps": 2})", run);  // also reads them
+}
+
 // A caller in C++ that assigns a precision adds its name, as the functions that set options do.
 TEST_F(DeviceTrainingTest, Float32IsKeptIfItIsGiven) {
   testing::language_case(directory_);  // writes the text

@@ -116,6 +116,14 @@ void DeviceEngine<T>::wait() {
   Accelerator::current().synchronize();
 }
 
+template <class T>
+size_t DeviceEngine<T>::device_bytes() const {
+  const ParameterList<Device<T>>& parameters = model_.parameters();
+  const size_t copies = std::is_same_v<T, float> ? 0 : parameters.values().size_bytes();
+  return copies + weights_.size_bytes() + parameters.gradients().size_bytes() + m_.size_bytes() + v_.size_bytes() +
+         ema_.size_bytes();
+}
+
 template class DeviceEngine<float>;
 template class DeviceEngine<bfloat16>;
 

@@ -28,6 +28,7 @@ class DeviceEngine : public GradientEngine {
   void to_host() override;
   void from_host() override;
   void wait() override;
+  size_t device_bytes() const override;
 
  private:
   using Floats = std::span<Device<float>>;

@@ -51,6 +51,8 @@ class GradientEngine : public BatchGradients {
   virtual void from_host() {}
   // Lets the weights that the current batch reads catch up on the steps until `step`.
   virtual void catch_up(int64_t /*step*/) {}
+  // Returns the bytes that a device has for weights, gradients and the state of the optimizer.
+  virtual size_t device_bytes() const { return 0; }
 };
 
 // Returns the loss over samples of a part of a batch, whose first token is token `first` of the batch, and adds the

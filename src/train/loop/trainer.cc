@@ -7,6 +7,7 @@
 #include "core/fail.h"
 #include "core/system/limits.h"
 #include "core/to_size.h"
+#include "device/accelerator.h"
 #include "io/atomic_file.h"
 #include "io/weights/weights.h"
 #include "train/engine/device_engine.h"
@@ -90,8 +91,7 @@ void Trainer::dry_run() {
 
   const double parameters = mebibytes(weights.size_bytes()), optimizer = mebibytes(optimizer_.bytes()),
                gradient = mebibytes(gradients.size_bytes() + steps_.bytes()),
-               activations =
-                   mebibytes(arena_.high_water() + arena_.device_high_water() + engine_->bytes() + task_.bytes()),
+               activations = mebibytes(arena_.high_water() + engine_->bytes() + task_.bytes()),
                data = mebibytes(task_.data_bytes()), base = mebibytes(model_.base_bytes());
   reports_.message(
       fmt::format("memory: {:.1f} MiB ({}weights {:.1f}, gradients {:.1f}, optimizer {:.1f}, evaluation {:.1f}, "
@@ -99,6 +99,18 @@ void Trainer::dry_run() {
                   base + 2 * parameters + gradient + optimizer + activations + data,
                   base > 0 ? fmt::format("base {:.1f}, ", base) : "", parameters, gradient, optimizer, parameters,
                   activations, config_.batch_tokens, data > 0 ? fmt::format(", data {:.1f}", data) : ""));
+  if (config_.device != TrainingDevice::cpu) report_device();
+}
+
+// Reports the memory of the device, and records its name.
+void Trainer::report_device() {
+  const Accelerator& device = Accelerator::current();
+  const double fixed = mebibytes(engine_->device_bytes()), activations = mebibytes(arena_.device_high_water());
+  reports_.message(
+      fmt::format("memory of {}: {:.1f} MiB (weights, gradients and optimizer {:.1f}, activations {:.1f} for {} tokens "
+                  "per batch)",
+                  device.name(), fixed + activations, fixed, activations, config_.batch_tokens));
+  reports_.device(device.name(), device.plugin(), progress_.step, limits_.seconds());
 }
 
 bool Trainer::train() { return steps_.is_first() ? lead() : follow(); }

@@ -44,6 +44,7 @@ class Trainer {
   bool resume_files();
   size_t fixed_bytes();
   void dry_run();
+  void report_device();
 
   // The loop.
   bool lead();

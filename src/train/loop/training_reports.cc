@@ -56,6 +56,10 @@ void TrainingReports::evaluation(const EvaluationReport& report, double seconds)
   if (observer_.on_evaluation) observer_.on_evaluation(report);
 }
 
+void TrainingReports::device(const std::string& name, const std::string& plugin, int64_t step, double seconds) {
+  metrics_.append({{"step", step}, {"device", {{"name", name}, {"plugin", plugin}}}, {"seconds", seconds}});
+}
+
 void TrainingReports::baselines(const std::vector<EvaluationReport::Candidate>& baselines, bool is_new) {
   if (baselines.empty()) return;
   std::string line = "baselines on dev:";

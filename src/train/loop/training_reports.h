@@ -25,6 +25,8 @@ class TrainingReports {
   void step(const StepReport& report);
   // `seconds` is the time of training so far.
   void evaluation(const EvaluationReport& report, double seconds);
+  // Records where a run is trained from now on: the device, and its plugin.
+  void device(const std::string& name, const std::string& plugin, int64_t step, double seconds);
   // Reports the scores of simpler models; `is_new` for a run that does not have them in its file.
   void baselines(const std::vector<EvaluationReport::Candidate>& baselines, bool is_new);
 
