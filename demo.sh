@@ -48,6 +48,9 @@ translate() {
       "$(sed -n ${i}p $text/test.de)"
   done
 
+  step "translating a paragraph, sentence by sentence"
+  sed -n 1,3p $text/test.en | paste -sd " " | tee /dev/stderr | $qkv translate $run
+
   step "attention weights"
   echo "   $sentence"
   $qkv attend $run "$sentence" --words

@@ -172,7 +172,7 @@ void add_translate_command(CLI::App& app) {
   CLI::App* command = app.add_subcommand("translate", "Translate lines of text");
   const auto options = std::make_shared<TranslateOptions>();
   command->add_option("run", options->run, "Run directory")->required();
-  command->add_option("--input", options->input, "Text to translate, one sentence per line; - is standard input")
+  command->add_option("--input", options->input, "Text to translate, line by line; - is standard input")
       ->type_name("FILE")
       ->capture_default_str();
   command

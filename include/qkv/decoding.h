@@ -52,6 +52,11 @@ void visit_fields(SamplingOptions& o, Visitor&& visit) {
   visit("seed", o.seed, {"Seed of sampling; samples depend only on the seed and the input", "sampling"});
 }
 
+// How a translator splits text. automatic: each sentence of a line is translated by itself. line: each line is, as in
+// corpora whose lines are aligned.
+enum class Sentences { automatic, line };
+constexpr std::array<std::string_view, 2> names_of(Sentences) { return {"auto", "line"}; }
+
 // When beam search ends. `beam` hypotheses are kept; those with an end token are finished.
 // automatic: as `at_beam` with a length or coverage penalty, otherwise as soon as the best n_best are known.
 // at_beam: when `beam` hypotheses have finished. unbeaten: when, besides, the best live hypothesis has no higher score

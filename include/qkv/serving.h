@@ -55,7 +55,7 @@ class TranslationLoop {
     // Called when the text starts.
     std::function<void()> on_start = {};
     // Called for each token, with the hypothesis so far as text; true ends the hypothesis. Requires greedy search or
-    // sampling. The parts of a text that is too long for the model then follow each other.
+    // sampling. The sentences of the text then follow each other.
     std::function<bool(const TokenReport&, const std::string& text)> on_token = {};
     std::function<void(Translation&&)> on_done = {};
     std::function<void(std::exception_ptr)> on_error = {};

@@ -21,13 +21,14 @@ struct TokenReport {
   int64_t hypothesis = 0;  // number of the sample, from 0
   std::string token;       // as spelled in the vocabulary
   double log_probability = 0;
-  bool last = false;  // the hypothesis ends here
+  bool last = false;  // the hypothesis ends here, with the last sentence of the line
 };
 
 // The options of the group "execution" do not change a translation.
 struct TranslateOptions : DecodingOptions {
   std::string source_language = "";
   std::string target_language = "";
+  Sentences sentences = Sentences::automatic;
   bool alternatives = false;
   bool alignment = false;
   bool attention = false;
@@ -38,12 +39,12 @@ struct TranslateOptions : DecodingOptions {
   int64_t workers = 0;
   int64_t window = 1024;
 
-  // Called with one line of text for each input line that is too long and is translated in parts.
+  // Called with one line of text for each sentence that is too long and is translated in parts.
   std::function<void(const std::string&)> on_note = {};
   // Called from time to time with the number of lines completed since the last call, perhaps 0.
   std::function<void(int64_t)> on_progress = {};
-  // Called for each token; true ends the hypothesis. Requires greedy search or sampling. Calls are serialized, but come
-  // from the threads that translate.
+  // Called for each token; true ends the hypothesis, and if n_best is 1 its line. Requires greedy search or sampling.
+  // Calls are serialized, but come from the threads that translate. The sentences of a line follow each other.
   std::function<bool(const TokenReport&)> on_token = {};
 };
 
@@ -53,6 +54,10 @@ void visit_fields(TranslateOptions& o, Visitor&& visit) {
         {"Language of the source, for a model with several: its code, such as en", "languages", {}, kCommon});
   visit("target_language", o.target_language,
         {"Language of the translation, for a model with several: its code, such as de", "languages", {}, kCommon});
+  visit("sentences", o.sentences,
+        {"auto translates each sentence of a line by itself and keeps the white space between them; line translates "
+         "each line as a whole. Lines with a prefix or alternatives are translated as a whole",
+         "search", {}, kCommon});
   visit_fields(static_cast<DecodingOptions&>(o), visit);
   visit("alternatives", o.alternatives,
         {"Return n_best continuations of the prefix, each with a different first token", "search"});
@@ -151,9 +156,12 @@ class Translator {
   std::vector<std::string> tokenize(const std::string& text) const;
   std::string unknown_token() const;
 
-  // Translates lines; result i belongs to line i. An empty line gives an empty text. A line longer than the model's
-  // max_length is split at the ends of sentences or clauses and translated in parts. `prefixes`: empty, or one for each
-  // line. Throws Error for an option out of range, and for invalid UTF-8 with the number of the line.
+  // Translates lines; result i belongs to line i, which may be a text of several lines. Each sentence is translated by
+  // itself, unless options.sentences says otherwise, and the white space around it stays. A sentence longer than the
+  // model's max_length is split at the ends of clauses. Tokens, scores, alignment and attention are those of the
+  // sentences, one after the other, and hypothesis k has hypothesis k of each. An empty line gives an empty text.
+  // `prefixes`: empty, or one for each line. Throws Error for an option out of range, and for invalid UTF-8 with the
+  // number of the line.
   std::vector<Translation> translate(const std::vector<std::string>& lines, const TranslateOptions& options = {},
                                      const std::vector<std::string>& prefixes = {}) const;
 

@@ -112,10 +112,11 @@ class Translator:
         on_token: Callable[[TokenReport], object] | None = None,
         **options: Unpack[TranslateOptions],
     ) -> list[Translation]:
-        """Translates lines; result i belongs to line i. An empty line gives an empty text.
+        """Translates texts; result i belongs to text i. An empty text gives an empty text.
 
-        A line that is longer than the model's maximum is translated in parts, with a warning. Ctrl-C stops the call after
-        a batch.
+        Each sentence is translated by itself, and the white space around it stays as it is; sentences="line" translates
+        each text as a whole. A sentence that is longer than the model's maximum is translated in parts, with a warning.
+        Ctrl-C stops the call after a batch.
 
         >>> translator = qkv.Translator("runs/en-de")
         >>> first, second = translator.translate(["He sleeps."], beam=4, n_best=2)[0].hypotheses
@@ -124,7 +125,7 @@ class Translator:
         >>> translator.translate(["He sleeps."], prefixes=["Er"])[0].text[:2]
         'Er'
 
-        lines: texts of one line each; or a column of strings of pandas, polars or pyarrow.
+        lines: texts; or a column of strings of pandas, polars or pyarrow.
         prefixes: one for each line, the beginning of its hypotheses.
         on_token: called for each token of greedy search or sampling; a true result ends the hypothesis.
 

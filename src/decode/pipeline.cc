@@ -133,6 +133,7 @@ class PipelineRun {
       const bool none_ready = read();
       if (new_lines_ > 0 && (ended_ || none_ready || is_full())) submit();
       if (workers_.open() > 0) workers_.wait();
+      if (limits_.in_order) submit_next_parts();
       write();
       if (ended_ && lines_.empty()) return;
     }
@@ -142,8 +143,17 @@ class PipelineRun {
   // A line in progress. Workers decrement the number of unfinished parts, which this thread reads.
   struct Open {
     Line line;
+    size_t submitted = 0;
     std::atomic<size_t> parts = 0;
   };
+  using Parts = std::vector<std::pair<Open*, LinePart*>>;
+
+  // Appends the parts of a line that may be translated now.
+  void take_parts(Open& open, Parts& parts) const {
+    std::vector<LinePart>& all = open.line.parts;
+    const size_t end = limits_.in_order ? std::min(open.submitted + 1, all.size()) : all.size();
+    for (; open.submitted < end; open.submitted++) parts.emplace_back(&open, &all[open.submitted]);
+  }
 
   bool is_full() const { return new_lines_ >= window_ || new_tokens_ >= kBatchesOfAWindow * limits_.batch_tokens; }
 
@@ -166,26 +176,42 @@ class PipelineRun {
     return false;
   }
 
-  // Submits the lines read since the last call, in batches of similar length.
+  // Submits the lines read since the last call.
   void submit() {
-    std::vector<std::pair<Open*, LinePart*>> parts;
-    std::vector<int64_t> lengths;
-    for (size_t i = lines_.size() - to_size(new_lines_); i < lines_.size(); i++)
-      for (LinePart& part : lines_[i]->line.parts) {
-        parts.emplace_back(lines_[i].get(), &part);
-        lengths.push_back(std::ssize(part.source));
-      }
-    const Batches batches = cut_by_length(lengths, limits_.batch_tokens);
-    for (size_t b = 0; b < batches.size(); b++) {
-      std::vector<std::pair<Open*, LinePart*>> batch;
-      for (const size_t i : batches[b]) batch.push_back(parts[i]);
-      workers_.submit([this, batch = std::move(batch)](Arena& arena) { work(batch, arena); });
-    }
+    Parts parts;
+    for (size_t i = lines_.size() - to_size(new_lines_); i < lines_.size(); i++) take_parts(*lines_[i], parts);
+    submit(parts);
     new_lines_ = new_tokens_ = 0;
     window_ = std::min(4 * window_, limits_.window);
   }
 
-  void work(const std::vector<std::pair<Open*, LinePart*>>& batch, Arena& arena) const {
+  // Submits the next part of each line whose parts so far are translated.
+  void submit_next_parts() {
+    Parts parts;
+    for (size_t i = 0; i < lines_.size() - to_size(new_lines_); i++)
+      if (Open& open = *lines_[i]; open.submitted + open.parts == open.line.parts.size() && !open.line.error) {
+        if (open.parts > 0 && open.line.parts[open.submitted - 1].is_stopped) {
+          open.line.stop_after(open.submitted);
+          open.parts = 0;
+        }
+        take_parts(open, parts);
+      }
+    submit(parts);
+  }
+
+  // Submits parts in batches of similar length.
+  void submit(const Parts& parts) {
+    std::vector<int64_t> lengths;
+    for (const auto& [line, part] : parts) lengths.push_back(std::ssize(part->source));
+    const Batches batches = cut_by_length(lengths, limits_.batch_tokens);
+    for (size_t b = 0; b < batches.size(); b++) {
+      Parts batch;
+      for (const size_t i : batches[b]) batch.push_back(parts[i]);
+      workers_.submit([this, batch = std::move(batch)](Arena& arena) { work(batch, arena); });
+    }
+  }
+
+  void work(const Parts& batch, Arena& arena) const {
     std::vector<LinePart*> parts;
     for (const auto& [line, part] : batch) parts.push_back(part);
     std::exception_ptr error;

@@ -64,7 +64,7 @@ class Workers {
 
 // ---- Lines
 
-// A unit of translation: a line, or a part of a line that is too long.
+// A unit of translation: a line, a sentence of a line, or a part of one that is too long.
 struct LinePart {
   int64_t line = 0;
   std::string text;
@@ -72,6 +72,9 @@ struct LinePart {
   std::vector<int32_t> source, prefix;
   std::vector<Decoded> found;      // best first
   std::vector<Forced> attentions;  // for each of `found`, if requested
+  std::string space = {};          // before it in the line
+  bool is_last = true;             // of its line
+  bool is_stopped = false;         // on_token has ended its line here
 };
 
 // A line of the stream and its results.
@@ -80,6 +83,14 @@ struct Line {
   SourceLine source;
   std::vector<LinePart> parts;  // none for an empty line
   std::exception_ptr error;     // rethrown when the line would be written
+  std::string space_after = {};  // after the last part
+
+  // Drops the parts after the first `count`.
+  void stop_after(size_t count) {
+    parts.resize(count);
+    parts.back().is_last = true;
+    space_after.clear();
+  }
 };
 
 // The functions that a pipeline calls.
@@ -96,6 +107,7 @@ struct PipelineSteps {
 struct PipelineLimits {
   int64_t batch_tokens = 0;  // maximum source tokens per batch
   int64_t window = 0;        // maximum lines per window
+  bool in_order = false;     // a part waits for the end of the one before it in its line
 };
 
 // Runs until `read` returns the end of the stream. There is one worker per arena; a single worker is the calling

@@ -7,7 +7,9 @@ namespace qkv {
 
 TranslateOptions default_translate_options(const std::string& run_directory) {
   TranslateOptions options;
-  apply_defaults(read_decoding_defaults(RunDirectory(run_directory)), options);
+  const DecodingDefaults defaults = read_decoding_defaults(RunDirectory(run_directory));
+  apply_defaults(defaults, options);
+  options.sentences = defaults.sentences.value_or(options.sentences);
   return options;
 }
 

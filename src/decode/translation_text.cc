@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "core/fail.h"
 #include "core/json.h"
@@ -13,15 +14,15 @@
 namespace qkv {
 namespace {
 
-// Appends a hypothesis of the next part of a line. sources: number of source tokens of the parts before it. parts:
-// their number. forced: tokens of each part that count in scores and are not in the hypothesis.
-void append(Hypothesis& all, const Hypothesis& next, size_t sources, int64_t parts, int64_t forced, double alpha) {
+// Appends a hypothesis of the next part of a line, which has `space` before it. sources: number of source tokens of the
+// parts before it. parts: their number. forced: tokens of each part that count in scores and are not in the hypothesis.
+void append(Hypothesis& all, const Hypothesis& next, const std::string& space, size_t sources, int64_t parts, int64_t forced, double alpha) {
   const auto tokens = [&](const Hypothesis& h, int64_t parts_of_it) {
     return std::pow(static_cast<double>(std::ssize(h.token_scores) + parts_of_it * forced), alpha);
   };
   const double sum = all.score * tokens(all, parts) + next.score * tokens(next, 1);
   const int32_t targets_before = static_cast<int32_t>(all.tokens.size());
-  all.text += (all.text.empty() || next.text.empty() ? "" : " ") + next.text;
+  append_sentence(all.text, space, next.text);
   all.log_probability += next.log_probability;
   const auto add = [](auto& to, const auto& from) { to.insert(to.end(), from.begin(), from.end()); };
   add(all.tokens, next.tokens), add(all.token_scores, next.token_scores), add(all.words, next.words);
@@ -88,37 +89,53 @@ SearchOptions TranslationText::search_options(const TranslateOptions& o) const {
 
 void TranslationText::read(Line& line, const TranslateOptions& options) const {
   try {
-    line.parts = parts(line, options);
+    split(line, options);
+    if (!line.parts.empty() && !line.source.prefix.empty()) set_prefix(line, options);
   } catch (const Error& error) {
+    line.parts.clear();
     fail("{}{}", named(line), error.what());
   }
 }
 
-std::vector<LinePart> TranslationText::parts(const Line& line, const TranslateOptions& options) const {
+void TranslationText::split(Line& line, const TranslateOptions& options) const {
   const std::string &from = line.source.source_language, &to = line.source.target_language;
   const SentenceEdges edges =
       edges_between(from.empty() ? options.source_language : from, to.empty() ? options.target_language : to);
-  const auto fits = [&](std::string_view part) { return std::ssize(source_ids(part, edges)) <= max_length_; };
   const std::string text = prepare(line.source.text);
-  const std::vector<std::string> cut = fits(text) ? std::vector{text} : split_long(text, fits);
+  if (options.sentences == Sentences::line || options.alternatives || !line.source.prefix.empty())
+    return add_parts(line, {"", text}, edges, options);
+  const TextSentences split = split_text_sentences(text, splitter_);
+  for (const SpacedSentence& sentence : split.sentences) add_parts(line, sentence, edges, options);
+  line.space_after += split.space_after;
+}
+
+// Adds a sentence, in several parts if it is too long.
+void TranslationText::add_parts(Line& line, const SpacedSentence& sentence, const SentenceEdges& edges,
+                                const TranslateOptions& options) const {
+  const auto fits = [&](std::string_view part) { return std::ssize(source_ids(part, edges)) <= max_length_; };
+  const std::vector<std::string> cut = split_long(sentence.text, fits);
   if (cut.size() > 1 && options.on_note)
     options.on_note(fmt::format("{}longer than the model's {} tokens, translated in {} parts", named(line), max_length_,
                                 cut.size()));
-  std::vector<LinePart> parts;
+  line.space_after += sentence.space;
   for (const std::string& piece : cut) {
     LinePart part{line.number, piece, edges, source_ids(piece, edges), {}, {}, {}};
-    if (!part.source.empty()) parts.push_back(std::move(part));
+    if (part.source.empty()) continue;
+    if (!line.parts.empty()) line.parts.back().is_last = false;
+    part.space = std::exchange(line.space_after, "");
+    line.parts.push_back(std::move(part));
   }
-  if (parts.empty() || line.source.prefix.empty()) return parts;
-  std::vector<int32_t>& prefix = parts.front().prefix;
-  prefix = target_ids(prepare(line.source.prefix));
+}
+
+void TranslationText::set_prefix(Line& line, const TranslateOptions& options) const {
+  LinePart& first = line.parts.front();
+  first.prefix = target_ids(prepare(line.source.prefix));
   const SearchOptions search = search_options(options);
-  const int64_t longest =
-      max_tokens(search, std::ssize(parts.front().source), max_length_ - tokens_forced(edges.start));
-  if (std::ssize(prefix) >= longest)
-    fail("prefix must have fewer than {} tokens, the maximum length of a translation (has {})", longest, prefix.size());
-  if (std::ranges::find(prefix, search.end) != prefix.end()) fail("prefix must not contain the end token");
-  return parts;
+  const int64_t longest = max_tokens(search, std::ssize(first.source), max_length_ - tokens_forced(first.edges.start));
+  if (std::ssize(first.prefix) >= longest)
+    fail("prefix must have fewer than {} tokens, the maximum length of a translation (has {})", longest,
+         first.prefix.size());
+  if (std::ranges::find(first.prefix, search.end) != first.prefix.end()) fail("prefix must not contain the end token");
 }
 
 Translation TranslationText::result(const Line& line, const TranslateOptions& options) const {
@@ -143,12 +160,15 @@ Translation TranslationText::result(const Line& line, const TranslateOptions& op
         row.insert(row.begin(), sources_before[p], 0);
         row.resize(result.source_tokens.size());
       }
-      if (p == 0)
+      if (p == 0) {
+        next.text.insert(0, part.space);
         all = std::move(next);
-      else
-        append(all, next, sources_before[p], static_cast<int64_t>(p), tokens_forced(part.edges.start),
+      } else {
+        append(all, next, part.space, sources_before[p], static_cast<int64_t>(p), tokens_forced(part.edges.start),
                options.length_penalty);
+      }
     }
+    all.text += line.space_after;
     result.hypotheses.push_back(std::move(all));
   }
   return result;

@@ -10,6 +10,7 @@
 #include "decode/pipeline.h"
 #include "io/runs/run_kinds.h"
 #include "io/runs/translation_config.h"
+#include "text/text_sentences.h"
 
 namespace qkv {
 
@@ -34,7 +35,8 @@ class TranslationText {
 
   SearchOptions search_options(const TranslateOptions& options) const;
 
-  // Splits a line into parts; only a line that is too long has several. Throws Error, naming the line.
+  // Splits a line into parts: its sentences, unless the options say otherwise, and parts of those that are too long.
+  // Throws Error, naming the line.
   void read(Line& line, const TranslateOptions& options) const;
 
   // Returns the translation of a line, with its parts joined. Throws Error, naming the line, if the model's output is
@@ -49,10 +51,14 @@ class TranslationText {
 
  private:
   SentenceEdges edges_between(const std::string& source_language, const std::string& target_language) const;
-  std::vector<LinePart> parts(const Line& line, const TranslateOptions& options) const;
+  void split(Line& line, const TranslateOptions& options) const;
+  void add_parts(Line& line, const SpacedSentence& sentence, const SentenceEdges& edges,
+                 const TranslateOptions& options) const;
+  void set_prefix(Line& line, const TranslateOptions& options) const;
 
   const TokenizerPair tokenizers_;
   const TranslationTokens tokens_;
+  const SentenceSplitter splitter_;
   const int64_t max_length_;
   std::unordered_map<std::string, int32_t> target_id_;  // id of each piece
 };

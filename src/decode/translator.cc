@@ -84,7 +84,7 @@ void Translator::State::translate(std::span<LinePart* const> parts, const Transl
   if (options.on_token)
     search.on_token = [&](const TokenEvent& event) {
       const std::lock_guard lock(on_token_mutex);
-      return options.on_token(report_of(event, parts[to_size(event.sequence)]->line, text.tokenizers().target));
+      return report_token(event, *parts[to_size(event.sequence)], text, options.n_best == 1, options.on_token);
     };
   std::vector<SearchInput> inputs;
   for (const LinePart* part : parts) inputs.push_back(input_of(*part));
@@ -146,7 +146,8 @@ void Translator::translate(const LineSource& read, const std::function<void(Tran
       options.sampling || options.alternatives ? std::max(options.n_best, options.beam) : options.beam;
   const int64_t workers = options.on_token && options.workers == 0 ? 1 : options.workers;
   const ArenaPool::Lease lease(s.arenas, worker_count(workers));
-  run_pipeline(steps, {std::max<int64_t>(1, options.batch_tokens / side_by_side), options.window}, lease.arenas());
+  const int64_t batch_tokens = std::max<int64_t>(1, options.batch_tokens / side_by_side);
+  run_pipeline(steps, {batch_tokens, options.window, options.on_token != nullptr}, lease.arenas());
 }
 
 std::vector<std::string> Translator::tokenize(const std::string& text) const {
@@ -231,7 +232,9 @@ AttentionMap Translator::attend(const std::string& source, const std::string& ta
   request.source_ids = s.text.source_ids(s.text.prepare(source), edges);
   if (request.source_ids.empty()) fail("source is empty");
   check_length("source", request.source_ids.size());
-  const std::string translation = target.empty() ? translate({source}, options).front().text() : s.text.prepare(target);
+  TranslateOptions as_line = options;
+  as_line.sentences = Sentences::line;
+  const std::string translation = target.empty() ? translate({source}, as_line).front().text() : s.text.prepare(target);
   request.target_ids = s.text.target_ids(translation);
   request.start = edges.start;
   request.end = s.text.tokens().end;

@@ -166,12 +166,13 @@ TEST_F(TranslationLoopTest, LittleRoomForKeysAndValuesChangesNoResult) {
   EXPECT_LT(refused, 10);
 }
 
-TEST_F(TranslationLoopTest, StreamsThePartsOfALongTextInOrder) {
+TEST_F(TranslationLoopTest, StreamsTheSentencesOfATextInOrder) {
   const Text& text = texts_[24];  // greedy
   ASSERT_TRUE(may_stream(text.options));
-  SourceLine line = texts_[3].line;
+  const SourceLine line = {" " + texts_[3].line.text + "\n\nThe dog sees the cat. He sleeps.\n"};
   ASSERT_GT(line.text.size(), 200u);
   std::vector<std::string> tokens;
+  int ends = 0;
   Translation result;
   TranslationLoop loop(translator_);
   const TranslationLoop::Prepared prepared = loop.prepare(line, text.options);
@@ -182,6 +183,9 @@ TEST_F(TranslationLoopTest, StreamsThePartsOfALongTextInOrder) {
   TranslationLoop::Events events;
   std::string written;
   events.on_token = [&](const TokenReport& t, const std::string& so_far) {
+    EXPECT_TRUE(t.last || so_far.starts_with(written));
+    EXPECT_EQ(ends, 0);
+    ends += t.last ? 1 : 0;
     written = so_far;
     if (!t.last || t.token != "</s>") tokens.push_back(t.token);
     return false;
@@ -193,6 +197,9 @@ TEST_F(TranslationLoopTest, StreamsThePartsOfALongTextInOrder) {
   ASSERT_EQ(result.hypotheses.size(), 1u);
   EXPECT_EQ(tokens, result.hypotheses.front().tokens);
   EXPECT_EQ(written, result.text());
+  EXPECT_EQ(ends, 1);
+  EXPECT_TRUE(written.starts_with(" ") && written.ends_with("\n"));
+  EXPECT_NE(written.find("\n\n"), std::string::npos);
 }
 
 TEST_F(TranslationLoopTest, CancelledTextsGetNoEvents) {

@@ -176,9 +176,120 @@ TEST_F(TranslatorTest, EmptyLinesHaveOneEmptyHypothesis) {
   ASSERT_EQ(found.size(), 3u);
   for (const size_t i : {0, 1}) {
     ASSERT_EQ(found[i].hypotheses.size(), 1u);
-    EXPECT_EQ(found[i].text(), "");
+    EXPECT_TRUE(found[i].hypotheses.front().tokens.empty());
   }
+  EXPECT_EQ(found[0].text(), "");
+  EXPECT_EQ(found[1].text(), "  ");
   EXPECT_TRUE(found[2].text().starts_with("the"));
+}
+
+// A text of four sentences, two of them in one line.
+const std::vector<std::string> kFour = {"The dog sees the cat.", "He sleeps in the garden.", "a dog reads",
+                                             "The old cat sleeps"};
+const std::string kFourInText = "  " + kFour[0] + " " + kFour[1] + "\n\n\t" + kFour[2] + " \r\n" +
+                                kFour[3] + "\n";
+
+TEST_F(TranslatorTest, SentencesOfATextAreTranslatedOneByOne) {
+  const Translator translator = make();
+  TranslateOptions options;
+  options.beam = 4;
+  options.n_best = 3;
+  options.alignment = options.attention = true;
+  const std::vector<Translation> parts = translator.translate(kFour, options);
+  const Translation whole = translator.translate({kFourInText}, options).front();
+  EXPECT_EQ(whole.source, kFourInText);
+  ASSERT_EQ(whole.hypotheses.size(), 3u);
+  for (size_t k = 0; k < 3; k++) {
+    const Hypothesis& found = whole.hypotheses[k];
+    std::vector<std::string> source_tokens, tokens, texts;
+    std::vector<double> scores;
+    std::vector<Alignment> alignment;
+    for (const Translation& part : parts) {
+      const Hypothesis& h = part.hypotheses[k];
+      for (const Alignment& a : h.alignment)
+        alignment.push_back({a.source + static_cast<int32_t>(source_tokens.size()),
+                             a.target + static_cast<int32_t>(tokens.size())});
+      source_tokens.insert(source_tokens.end(), part.source_tokens.begin(), part.source_tokens.end());
+      tokens.insert(tokens.end(), h.tokens.begin(), h.tokens.end());
+      scores.insert(scores.end(), h.token_scores.begin(), h.token_scores.end());
+      texts.push_back(h.text);
+    }
+    EXPECT_EQ(found.text, "  " + texts[0] + " " + texts[1] + "\n\n\t" + texts[2] + " \r\n" + texts[3] + "\n");
+    EXPECT_EQ(whole.source_tokens, source_tokens);
+    EXPECT_EQ(found.tokens, tokens);
+    EXPECT_EQ(found.token_scores, scores);
+    EXPECT_EQ(found.alignment, alignment);
+    for (const std::vector<float>& row : found.attention) EXPECT_EQ(row.size(), source_tokens.size());
+  }
+}
+
+TEST_F(TranslatorTest, LinesPrefixesAndAlternativesAreNotSplit) {
+  const Translator translator = make();
+  const std::string two = kFour[0] + " " + kFour[1];
+  const auto tokens_with = [&](const std::function<void(TranslateOptions&)>& change, const std::string& prefix = "") {
+    TranslateOptions options;
+    change(options);
+    return translator.translate({two}, options, {prefix}).front().hypotheses.front().tokens;
+  };
+  const auto line = tokens_with([](TranslateOptions& o) { o.sentences = Sentences::line; });
+  EXPECT_NE(tokens_with([](TranslateOptions&) {}), line);
+  const auto prefixed = tokens_with([](TranslateOptions& o) { o.sentences = Sentences::line; }, "the cat");
+  EXPECT_EQ(tokens_with([](TranslateOptions&) {}, "the cat"), prefixed);
+  const auto alternatives = [](TranslateOptions& o) { o.alternatives = true; };
+  EXPECT_EQ(tokens_with(alternatives), tokens_with([&](TranslateOptions& o) {
+              alternatives(o);
+              o.sentences = Sentences::line;
+            }));
+  for (const std::string& sentence : kFour) {
+    TranslateOptions as_line;
+    as_line.sentences = Sentences::line;
+    EXPECT_EQ(translator.translate({sentence}).front().text(), translator.translate({sentence}, as_line).front().text());
+  }
+}
+
+TEST_F(TranslatorTest, TokensOfSentencesAreReportedInOrder) {
+  const Translator translator = make();
+  TranslateOptions options;
+  options.beam = 1;
+  options.workers = 2;
+  std::vector<std::vector<std::string>> reported(2);
+  std::vector<int> ends(2);
+  const std::vector<std::string> texts = {kFourInText, kFour[2] + "\n" + kFour[0] + " " + kFour[3]};
+  options.on_token = [&](const TokenReport& report) {
+    const size_t line = to_size(report.line);
+    EXPECT_EQ(ends[line], 0);
+    reported[line].push_back(report.token);
+    ends[line] += report.last ? 1 : 0;
+    return false;
+  };
+  const std::vector<Translation> found = translator.translate(texts, options);
+  for (size_t i = 0; i < texts.size(); i++) {
+    const std::vector<std::string>& tokens = found[i].hypotheses.front().tokens;
+    EXPECT_EQ(ends[i], 1);
+    reported[i].resize(tokens.size());  // the end token may follow
+    EXPECT_EQ(reported[i], tokens);
+  }
+  EXPECT_EQ(found[0].text(), translator.translate({kFourInText}, [&] {
+                               TranslateOptions plain = options;
+                               plain.on_token = {};
+                               return plain;
+                             }()).front().text());
+}
+
+TEST_F(TranslatorTest, EndedHypothesisEndsItsText) {
+  const Translator translator = make();
+  TranslateOptions options;
+  options.beam = 1;
+  const size_t first = translator.translate({kFour[0]}, options).front().hypotheses.front().tokens.size();
+  std::vector<std::string> reported;
+  options.on_token = [&](const TokenReport& report) {
+    reported.push_back(report.token);
+    return reported.size() == first + 2;
+  };
+  const Translation found = translator.translate({kFourInText}, options).front();
+  EXPECT_EQ(found.hypotheses.front().tokens, reported);
+  EXPECT_EQ(reported.size(), first + 2);
+  EXPECT_FALSE(found.text().ends_with("\n"));
 }
 
 TEST_F(TranslatorTest, EnsembleDiffersFromEachOfItsRuns) {

@@ -68,23 +68,33 @@ def test_a_translator_has_an_encoder_and_a_decoder(side, corpus, tmp_path):
     assert not (tmp_path / "run").exists()
 
 
-def test_translations_keep_order_and_empty_lines(trained):
-    lines = ["The dog sees the cat.", "", "   ", "He sleeps.", "The dog sees the cat."]
+def test_translations_keep_order_and_white_space(trained):
+    lines = ["The dog sees the cat.", "", "   ", "He sleeps.", "The dog sees the cat.", "\tHe sleeps. "]
     _, output, _ = qkv("translate", trained, text="\n".join(lines) + "\n")
     translations = output.split("\n")
-    assert len(translations) == 6 and translations[1] == translations[2] == translations[5] == ""
-    assert translations[0] == translations[4]
+    assert len(translations) == 7 and translations[1] == translations[6] == "" and translations[2] == "   "
+    assert translations[0] == translations[4] and translations[5] == f"\t{translations[3]} "
     assert qkv("translate", trained, text="\r\n".join(lines) + "\r\n")[1] == output
     assert qkv("translate", trained, "--threads", 1, "--batch-tokens", 1, text="\n".join(lines) + "\n")[1] == output
 
 
-def test_a_long_line_is_translated_in_parts(trained):
-    sentence = "The dog sees the cat in the garden. "
-    _, output, error = qkv("translate", trained, "--beam", 2, text=sentence * 20 + "\n")
+def test_sentences_of_a_line_are_translated_one_by_one(trained):
+    _, output, error = qkv("translate", trained, text="The dog sees the cat. He sleeps.\nThe dog sees the cat.\nHe sleeps.\n")
+    both, first, second = output.splitlines()
+    assert both == f"{first} {second}" and error == ""
+    whole = qkv("translate", trained, "--sentences", "line", text="The dog sees the cat. He sleeps.\nHe sleeps.\n")[1]
+    assert whole.splitlines()[0] != both and whole.splitlines()[1] == second
+    *_, message = qkv("translate", trained, "--sentences", "word", text="", ok=False)
+    assert "--sentences" in message and "auto" in message and "line" in message
+
+
+def test_a_long_sentence_is_translated_in_parts(trained):
+    words = "the dog sees the cat in the garden, "
+    _, output, error = qkv("translate", trained, "--beam", 2, text=words * 20 + "\n")
     assert output.count("\n") == 1
     assert "line 1: longer than the model's 40 tokens, translated in" in error
-    *notes, last = qkv("translate", trained, "--beam", 1, text=(sentence * 10 + "\n") * 13)[2].splitlines()
-    assert len(notes) == 10 and last == "qkv: 3 further lines were translated in parts"
+    *notes, last = qkv("translate", trained, "--beam", 1, text=(words * 10 + "\n") * 13)[2].splitlines()
+    assert len(notes) == 10 and last == "qkv: 3 further sentences were translated in parts"
 
 
 def test_errors_of_invalid_text_name_the_line(trained):

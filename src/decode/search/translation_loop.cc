@@ -14,6 +14,7 @@
 #include "decode/search/sentence_decoder.h"
 #include "decode/translator_state.h"
 #include "qkv/serving.h"
+#include "text/text_sentences.h"
 
 namespace qkv {
 
@@ -35,12 +36,18 @@ struct TranslationLoop::Prepared::Text {
   };
   std::map<int64_t, Written> written = {};
 
-  bool report(const TokenEvent& event, const Tokenizer& tokens) {
+  bool report(const TokenEvent& event, const TranslationText& translation) {
+    LinePart& part = line.parts[added - 1];
     Written& hypothesis = written[event.hypothesis];
     if (event.token != search.end) hypothesis.ids.push_back(event.token);
-    const std::string text = hypothesis.before + tokens.decode(hypothesis.ids);
-    if (event.last) hypothesis = {text + " ", {}};
-    return events.on_token(report_of(event, 0, tokens), text);
+    std::string text = hypothesis.before;
+    append_sentence(text, part.space, translation.tokenizers().target.decode(hypothesis.ids));
+    if (event.last) hypothesis = {text, {}};
+    if (event.last && part.is_last) text += line.space_after;
+    return report_token(event, part, translation, options.n_best == 1, [&](TokenReport report) {
+      report.line = 0;
+      return events.on_token(report, text);
+    });
   }
 };
 
@@ -199,6 +206,7 @@ struct TranslationLoop::State : ServingLoop<Prepared::Text> {
     Text& text = *found;
     if (ended.error) return fail_with(take(text), ended.error);
     text.done++;
+    if (ended.part->is_stopped) text.line.stop_after(text.added);
     if (text.error || text.done == text.line.parts.size()) return finish(text);
     if (text.added < text.line.parts.size() && text.done == text.added) add_next_part(text);
   }
@@ -252,7 +260,7 @@ uint64_t TranslationLoop::add(Prepared text, Events events) {
     state_->translator.check(options);
     t.search.on_token = [&t, this](const TokenEvent& event) {
       try {
-        return t.report(event, state_->translator.text.tokenizers().target);
+        return t.report(event, state_->translator.text);
       } catch (...) {
         t.error = std::current_exception();
         return true;

@@ -14,12 +14,14 @@ struct DecodingDefaults {
   std::optional<int64_t> beam, min_length, max_length, max_tokens, no_repeat_ngram, top_k;
   std::optional<double> length_penalty, repetition_penalty, temperature, top_p, typical_p, min_p;
   std::optional<EarlyStopping> early_stopping;
+  std::optional<Sentences> sentences;
 
   bool operator==(const DecodingDefaults&) const = default;
 };
 
 template <class Visitor>
 void visit_fields(DecodingDefaults& c, Visitor&& visit) {
+  visit("sentences", c.sentences, {"Whether sentences are translated one by one", "search"});
   visit("beam", c.beam, {"Hypotheses kept per step", "search", between(1, 1024)});
   visit("length_penalty", c.length_penalty, {"Divide scores by length^penalty", "search", between(-10, 10)});
   visit("early_stopping", c.early_stopping, {"When beam search ends", "search"});

@@ -196,7 +196,7 @@ void translate_lines(const Translator& translator, const LineSource& read, Trans
   int64_t number = 0;
   translator.translate(
       read, [&](Translation&& t) { output.write(translation_lines(t, number++, form)); }, options);
-  if (notes > kNotes) output.note(fmt::format("{} further lines were translated in parts", notes - kNotes));
+  if (notes > kNotes) output.note(fmt::format("{} further sentences were translated in parts", notes - kNotes));
 }
 
 void generate_lines(const Generator& generator, const std::vector<std::string>& prompts, GenerateOptions options,
