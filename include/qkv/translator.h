@@ -101,10 +101,10 @@ struct WordScore {
 
 struct Hypothesis {
   std::string text;
-  std::vector<std::string> tokens;            // as spelled in the vocabulary, without start and end
+  std::vector<std::string> tokens;            // as spelled in the vocabulary, without start and final end
   double score = 0;                           // the order of hypotheses; higher is better
   double log_probability = 0;                 // of the model, without penalties: the sum of token_scores
-  std::vector<double> token_scores;           // log p of each token, and of the end token if it was reached
+  std::vector<double> token_scores;           // log p of each token, and of the final end token if it was reached
   std::vector<WordScore> words;               // log p summed over the tokens of each word
   std::vector<Alignment> alignment;           // one for each target token
   std::vector<std::vector<float>> attention;  // [target tokens][source tokens]
@@ -159,7 +159,8 @@ class Translator {
   // Translates lines; result i belongs to line i, which may be a text of several lines. Each sentence is translated by
   // itself, unless options.sentences says otherwise, and the white space around it stays. A sentence longer than the
   // model's max_length is split at the ends of clauses. Tokens, scores, alignment and attention are those of the
-  // sentences, one after the other, and hypothesis k has hypothesis k of each. An empty line gives an empty text.
+  // sentences, one after the other, with the end tokens between them, and hypothesis k has hypothesis k of each. An
+  // empty line gives an empty text.
   // `prefixes`: empty, or one for each line. Throws Error for an option out of range, and for invalid UTF-8 with the
   // number of the line.
   std::vector<Translation> translate(const std::vector<std::string>& lines, const TranslateOptions& options = {},

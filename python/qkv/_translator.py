@@ -57,7 +57,7 @@ class Hypothesis:
     tokens: list[str]  # as spelled in the vocabulary, without start and end
     score: float  # the order of hypotheses; higher is better
     log_probability: float  # of the model, without penalties: the sum of token_scores
-    token_scores: list[float]  # log p of each token, and of the end token if it was reached
+    token_scores: list[float]  # log p of each token, and of the final end token if it was reached
     words: list[tuple[str, float]]  # log p summed over the tokens of each word
     alignment: list[tuple[int, int]]  # (source token, target token); only with the option alignment
     attention: list[list[float]]  # [target tokens][source tokens]; only with the option attention

@@ -178,14 +178,16 @@ Hypothesis TranslationText::hypothesis(const LinePart& part, const Decoded& deco
                                        const TranslateOptions& options) const {
   const Tokenizer& target = tokenizers_.target;
   Hypothesis h;
-  h.tokens = target.pieces(decoded.ids);
+  const std::vector<std::string> pieces = target.pieces(decoded.ids);
+  h.tokens = pieces;
+  if (!part.is_last && decoded.ended) h.tokens.push_back(target.piece(tokens_.end));
   h.score = decoded.score;
   h.log_probability = decoded.log_probability;
   h.token_scores.assign(decoded.token_log_probabilities.begin(), decoded.token_log_probabilities.end());
-  h.words = word_scores(target, decoded.ids, h.tokens, h.token_scores);
+  h.words = word_scores(target, decoded.ids, pieces, h.token_scores);
   std::vector<Alignment> alignment;
   if (forced && !forced->attention.empty()) {
-    const size_t T = decoded.ids.size(), S = part.source.size();
+    const size_t T = h.tokens.size(), S = part.source.size();
     alignment = align(forced->attention, T, S, source_range(part));
     for (size_t i = 0; options.attention && i < T; i++) {
       const auto row = forced->attention.begin() + static_cast<int64_t>(i * S);

@@ -84,7 +84,8 @@ void Translator::State::translate(std::span<LinePart* const> parts, const Transl
   if (options.on_token)
     search.on_token = [&](const TokenEvent& event) {
       const std::lock_guard lock(on_token_mutex);
-      return report_token(event, *parts[to_size(event.sequence)], text, options.n_best == 1, options.on_token);
+      return report_token(event, *parts[to_size(event.sequence)], text.tokenizers().target, options.n_best == 1,
+                          options.on_token);
     };
   std::vector<SearchInput> inputs;
   for (const LinePart* part : parts) inputs.push_back(input_of(*part));

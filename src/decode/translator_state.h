@@ -51,15 +51,12 @@ struct Translator::State {
 // Returns the input of the search for a part.
 inline SearchInput input_of(const LinePart& part) { return {part.source, part.prefix, part.edges.start}; }
 
-// Reports a token of a part, unless it is the end token of a part that others follow. Returns whether the hypothesis
-// ends; if it is the only one, the line ends with it.
+// Reports a token of a part. Returns whether the hypothesis ends; if it is the only one, the line ends with it.
 template <class OnToken>
-bool report_token(const TokenEvent& event, LinePart& part, const TranslationText& text, bool is_only,
+bool report_token(const TokenEvent& event, LinePart& part, const Tokenizer& tokens, bool is_only,
                   const OnToken& on_token) {
-  if (!part.is_last && event.token == text.tokens().end) return false;
-  const std::string token = text.tokenizers().target.piece(event.token);
-  const bool ends = on_token(
-      TokenReport{part.line, event.hypothesis, token, event.log_probability, event.last && part.is_last});
+  const bool ends = on_token(TokenReport{part.line, event.hypothesis, tokens.piece(event.token), event.log_probability,
+                                         event.last && part.is_last});
   part.is_stopped = ends && is_only;
   return ends;
 }

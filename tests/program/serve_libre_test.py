@@ -1,6 +1,7 @@
 """The routes of LibreTranslate: texts, HTML, languages, suggestions and files."""
 
 import json
+import re
 import urllib.error
 import urllib.parse
 
@@ -26,6 +27,39 @@ def test_lines_are_translated_apart_and_line_ends_stay(server):
     whole = translate(server, q="a dog\r\n\nruns\n", source="en", target="de").json()["translatedText"]
     parts = translate(server, q=["a dog", "runs"], source="en", target="de").json()["translatedText"]
     assert whole == f"{parts[0]}\r\n\n{parts[1]}\n"
+
+
+def test_sentences_are_translated_one_by_one(server):
+    sentences = ["A dog runs.", "The guest sleeps!", "Who sees a dog?"]
+    parts = translate(server, q=sentences, source="en", target="de").json()["translatedText"]
+    text = " {}  {}\n\t{}\r\n"
+    whole = translate(server, q=text.format(*sentences), source="en", target="de").json()["translatedText"]
+    assert whole == text.format(*parts)
+    html = translate(server, q="<p>A <b>dog</b> runs. <i>The guest sleeps!</i></p>", source="en", target="de",
+                     format="html").json()["translatedText"]
+    assert html.count("<b>") == html.count("</i>") == 1
+    assert " ".join(re.sub("<[^>]*>", "", html).split()) == " ".join(f"{parts[0]} {parts[1]}".split())
+
+
+def test_a_stream_is_the_whole_text(server):
+    request = {"text": "A dog runs. The guest sleeps!\n\nWho sees a dog?\n", "beam": 1, "stream": True}
+    *tokens, answer, end = server.post("/v1/translate", request).body.decode().strip().split("\n\n")
+    events = [json.loads(event.removeprefix("data: ")) for event in tokens]
+    assert end == "data: [DONE]" and [event["last"] for event in events] == [False] * (len(events) - 1) + [True]
+    translation = json.loads(answer.removeprefix("data: "))["translations"][0]
+    found = translation["hypotheses"][0]
+    assert events[-1]["text"] == found["text"] and found["text"].count("\n") == 3
+    assert [event["token"] for event in events][:len(found["tokens"])] == found["tokens"]
+    assert translation["source_tokens"].count("</s>") == 3
+
+
+def test_a_text_is_translated_as_a_whole_on_request(server):
+    request = {"text": "A dog. A cat."}
+    for sentences, ends in ("auto", 2), ("line", 1), (None, 2):
+        found = server.post("/v1/translate", {**request, "sentences": sentences}).json()["translations"][0]
+        assert found["source_tokens"].count("</s>") == ends
+    refused = server.post("/v1/translate", {**request, "sentences": "word"})
+    assert refused.status == 400 and "auto" in refused.json()["error"]["message"]
 
 
 def test_tags_and_attributes_stay(server):

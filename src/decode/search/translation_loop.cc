@@ -36,15 +36,15 @@ struct TranslationLoop::Prepared::Text {
   };
   std::map<int64_t, Written> written = {};
 
-  bool report(const TokenEvent& event, const TranslationText& translation) {
+  bool report(const TokenEvent& event, const Tokenizer& tokens) {
     LinePart& part = line.parts[added - 1];
     Written& hypothesis = written[event.hypothesis];
     if (event.token != search.end) hypothesis.ids.push_back(event.token);
     std::string text = hypothesis.before;
-    append_sentence(text, part.space, translation.tokenizers().target.decode(hypothesis.ids));
+    append_sentence(text, part.space, tokens.decode(hypothesis.ids));
     if (event.last) hypothesis = {text, {}};
     if (event.last && part.is_last) text += line.space_after;
-    return report_token(event, part, translation, options.n_best == 1, [&](TokenReport report) {
+    return report_token(event, part, tokens, options.n_best == 1, [&](TokenReport report) {
       report.line = 0;
       return events.on_token(report, text);
     });
@@ -260,7 +260,7 @@ uint64_t TranslationLoop::add(Prepared text, Events events) {
     state_->translator.check(options);
     t.search.on_token = [&t, this](const TokenEvent& event) {
       try {
-        return t.report(event, state_->translator.text);
+        return t.report(event, state_->translator.text.tokenizers().target);
       } catch (...) {
         t.error = std::current_exception();
         return true;
