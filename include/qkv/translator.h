@@ -99,6 +99,13 @@ struct WordScore {
   double log_probability = 0;
 };
 
+// A sentence of a text and its translation, without the white space around them.
+struct SentencePair {
+  std::string source, text;
+
+  bool operator==(const SentencePair&) const = default;
+};
+
 struct Hypothesis {
   std::string text;
   std::vector<std::string> tokens;            // as spelled in the vocabulary, without start and final end
@@ -108,6 +115,7 @@ struct Hypothesis {
   std::vector<WordScore> words;               // log p summed over the tokens of each word
   std::vector<Alignment> alignment;           // one for each target token
   std::vector<std::vector<float>> attention;  // [target tokens][source tokens]
+  std::vector<SentencePair> sentences;        // of a line with more than one; an untranslated one has an empty text
 };
 
 struct Translation {

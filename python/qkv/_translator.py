@@ -54,13 +54,14 @@ class Hypothesis:
     """
 
     text: str
-    tokens: list[str]  # as spelled in the vocabulary, without start and end
+    tokens: list[str]  # as spelled in the vocabulary, without start and final end
     score: float  # the order of hypotheses; higher is better
     log_probability: float  # of the model, without penalties: the sum of token_scores
     token_scores: list[float]  # log p of each token, and of the final end token if it was reached
     words: list[tuple[str, float]]  # log p summed over the tokens of each word
     alignment: list[tuple[int, int]]  # (source token, target token); only with the option alignment
     attention: list[list[float]]  # [target tokens][source tokens]; only with the option attention
+    sentences: list[tuple[str, str]]  # of a text of several: each with its translation, "" for an untranslated one
 
 
 @dataclass(frozen=True)
@@ -294,7 +295,7 @@ def _rows(packed: NDArray[np.float32], offsets: list[int]) -> list[NDArray[np.fl
 
 def _hypothesis(h: _qkv.Hypothesis) -> Hypothesis:
     return Hypothesis(
-        h.text, h.tokens, h.score, h.log_probability, h.token_scores, h.words, h.alignment, h.attention
+        h.text, h.tokens, h.score, h.log_probability, h.token_scores, h.words, h.alignment, h.attention, h.sentences
     )
 
 

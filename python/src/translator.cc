@@ -134,7 +134,12 @@ void bind_translator(nb::module_& m) {
                      for (const Alignment& a : h.alignment) pairs.emplace_back(a.source, a.target);
                      return pairs;
                    })
-      .def_ro("attention", &Hypothesis::attention);
+      .def_ro("attention", &Hypothesis::attention)
+      .def_prop_ro("sentences", [](const Hypothesis& h) {
+        std::vector<std::pair<std::string, std::string>> sentences;
+        for (const SentencePair& s : h.sentences) sentences.emplace_back(s.source, s.text);
+        return sentences;
+      });
   nb::class_<Translation>(m, "Translation")
       .def_ro("source", &Translation::source)
       .def_ro("source_tokens", &Translation::source_tokens)

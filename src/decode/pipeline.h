@@ -72,6 +72,7 @@ struct LinePart {
   std::vector<int32_t> source, prefix;
   std::vector<Decoded> found;      // best first
   std::vector<Forced> attentions;  // for each of `found`, if requested
+  size_t sentence = 0;             // of the line, from 0
   std::string space = {};          // before it in the line
   bool is_last = true;             // of its line
   bool is_stopped = false;         // on_token has ended its line here
@@ -83,12 +84,14 @@ struct Line {
   SourceLine source;
   std::vector<LinePart> parts;  // none for an empty line
   std::exception_ptr error;     // rethrown when the line would be written
+  std::vector<std::string> sentences = {};
   std::string space_after = {};  // after the last part
 
   // Drops the parts after the first `count`.
   void stop_after(size_t count) {
     parts.resize(count);
     parts.back().is_last = true;
+    sentences.resize(parts.back().sentence + 1);
     space_after.clear();
   }
 };

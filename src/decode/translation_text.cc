@@ -35,6 +35,11 @@ void append(Hypothesis& all, const Hypothesis& next, const std::string& space, s
 // Returns the beginning of a message about a line.
 std::string named(const Line& line) { return line.number < 0 ? "" : fmt::format("line {}: ", line.number + 1); }
 
+void check_text(const std::string& text) {
+  const size_t bad = find_invalid_utf8(text);
+  if (bad != std::string::npos) fail("byte {} is not valid UTF-8{}", bad + 1, mark_hint(text));
+}
+
 // The tokens of a source without those around it.
 TokenRange source_range(const LinePart& part) {
   return {part.edges.before.size(), part.source.size() - part.edges.after.size()};
@@ -53,8 +58,7 @@ SentenceEdges TranslationText::edges_between(const std::string& from, const std:
 }
 
 std::string TranslationText::prepare(const std::string& text) const {
-  const size_t bad = find_invalid_utf8(text);
-  if (bad != std::string::npos) fail("byte {} is not valid UTF-8{}", bad + 1, mark_hint(text));
+  check_text(text);
   return tokens_.lowercase ? lowercase(text) : text;
 }
 
@@ -98,33 +102,37 @@ void TranslationText::read(Line& line, const TranslateOptions& options) const {
 }
 
 void TranslationText::split(Line& line, const TranslateOptions& options) const {
-  const std::string &from = line.source.source_language, &to = line.source.target_language;
+  const std::string &from = line.source.source_language, &to = line.source.target_language, &text = line.source.text;
   const SentenceEdges edges =
       edges_between(from.empty() ? options.source_language : from, to.empty() ? options.target_language : to);
-  const std::string text = prepare(line.source.text);
+  check_text(text);
   if (options.sentences == Sentences::line || options.alternatives || !line.source.prefix.empty())
-    return add_parts(line, {"", text}, edges, options);
+    return add_sentence(line, text, edges, options);
   const TextSentences split = split_text_sentences(text, splitter_);
-  for (const SpacedSentence& sentence : split.sentences) add_parts(line, sentence, edges, options);
+  for (const SpacedSentence& sentence : split.sentences) {
+    line.space_after += sentence.space;
+    add_sentence(line, sentence.text, edges, options);
+  }
   line.space_after += split.space_after;
 }
 
 // Adds a sentence, in several parts if it is too long.
-void TranslationText::add_parts(Line& line, const SpacedSentence& sentence, const SentenceEdges& edges,
-                                const TranslateOptions& options) const {
+void TranslationText::add_sentence(Line& line, std::string_view sentence, const SentenceEdges& edges,
+                                   const TranslateOptions& options) const {
   const auto fits = [&](std::string_view part) { return std::ssize(source_ids(part, edges)) <= max_length_; };
-  const std::vector<std::string> cut = split_long(sentence.text, fits);
+  const std::vector<std::string> cut = split_long(tokens_.lowercase ? lowercase(sentence) : sentence, fits);
   if (cut.size() > 1 && options.on_note)
     options.on_note(fmt::format("{}longer than the model's {} tokens, translated in {} parts", named(line), max_length_,
                                 cut.size()));
-  line.space_after += sentence.space;
   for (const std::string& piece : cut) {
     LinePart part{line.number, piece, edges, source_ids(piece, edges), {}, {}, {}};
     if (part.source.empty()) continue;
     if (!line.parts.empty()) line.parts.back().is_last = false;
+    part.sentence = line.sentences.size();
     part.space = std::exchange(line.space_after, "");
     line.parts.push_back(std::move(part));
   }
+  line.sentences.emplace_back(sentence);
 }
 
 void TranslationText::set_prefix(Line& line, const TranslateOptions& options) const {
@@ -151,6 +159,8 @@ Translation TranslationText::result(const Line& line, const TranslateOptions& op
   }
   for (size_t k = 0; k < count; k++) {
     Hypothesis all;
+    std::vector<SentencePair> sentences;
+    for (const std::string& sentence : line.sentences) sentences.push_back({sentence, ""});
     for (size_t p = 0; p < line.parts.size(); p++) {
       const LinePart& part = line.parts[p];
       const size_t i = std::min(k, part.found.size() - 1);
@@ -160,6 +170,7 @@ Translation TranslationText::result(const Line& line, const TranslateOptions& op
         row.insert(row.begin(), sources_before[p], 0);
         row.resize(result.source_tokens.size());
       }
+      append_sentence(sentences[part.sentence].text, "", next.text);
       if (p == 0) {
         next.text.insert(0, part.space);
         all = std::move(next);
@@ -169,6 +180,7 @@ Translation TranslationText::result(const Line& line, const TranslateOptions& op
       }
     }
     all.text += line.space_after;
+    if (sentences.size() > 1) all.sentences = std::move(sentences);
     result.hypotheses.push_back(std::move(all));
   }
   return result;

@@ -52,8 +52,8 @@ class TranslationText {
  private:
   SentenceEdges edges_between(const std::string& source_language, const std::string& target_language) const;
   void split(Line& line, const TranslateOptions& options) const;
-  void add_parts(Line& line, const SpacedSentence& sentence, const SentenceEdges& edges,
-                 const TranslateOptions& options) const;
+  void add_sentence(Line& line, std::string_view sentence, const SentenceEdges& edges,
+                    const TranslateOptions& options) const;
   void set_prefix(Line& line, const TranslateOptions& options) const;
 
   const TokenizerPair tokenizers_;

@@ -223,6 +223,10 @@ TEST_F(TranslatorTest, SentencesOfATextAreTranslatedOneByOne) {
     EXPECT_EQ(found.alignment.size(), tokens.size());
     for (const Alignment& a : alignment) EXPECT_TRUE(std::ranges::find(found.alignment, a) != found.alignment.end());
     EXPECT_EQ(found.attention.size(), tokens.size());
+    std::vector<SentencePair> pairs;
+    for (size_t i = 0; i < 4; i++) pairs.push_back({kFour[i], texts[i]});
+    EXPECT_EQ(found.sentences, pairs);
+    EXPECT_TRUE(parts[0].hypotheses[k].sentences.empty());
     EXPECT_TRUE(found.token_scores.size() == tokens.size() || found.token_scores.size() == tokens.size() + 1);
     for (const std::vector<float>& row : found.attention) EXPECT_EQ(row.size(), source_tokens.size());
   }

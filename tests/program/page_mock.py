@@ -9,6 +9,7 @@ import json
 import math
 import pathlib
 import random
+import re
 import threading
 import time
 import urllib.parse
@@ -110,6 +111,9 @@ class Mock:
             stem = word.strip(".,!?").lower()
             return word.lower().replace(stem, DICTIONARY.get(stem, stem)) if stem else word
 
+        sentences = re.split(r"(?<=[.!?]) ", source) if not prefix else []
+        if len(sentences) > 1:
+            return self.joined(source, [self.translation(sentence, "", n_best) for sentence in sentences])
         words = [translated(word) for word in source.split()]
         words[:1] = [word[:1].upper() + word[1:] for word in words[:1]]
         kept = prefix.split()
@@ -123,6 +127,16 @@ class Mock:
                                "score": -0.21 - 0.17 * number, "log_probability": -2.5,
                                "token_scores": [-0.2] * len(words)})
         return {"source": source, "source_tokens": ["▁" + word for word in source.split()] + ["</s>"],
+                "hypotheses": hypotheses}
+
+    def joined(self, source, parts):
+        hypotheses = []
+        for found in zip(*(part["hypotheses"] for part in parts)):
+            text = " ".join(one["text"] for one in found)
+            pairs = [{"source": part["source"], "text": one["text"]} for part, one in zip(parts, found)]
+            hypotheses.append(found[0] | {"text": text, "tokens": ["▁" + word for word in text.split()],
+                                          "token_scores": [-0.2] * len(text.split()), "sentences": pairs})
+        return {"source": source, "source_tokens": sum((part["source_tokens"] for part in parts), []),
                 "hypotheses": hypotheses}
 
     def translate(self, body):

@@ -232,6 +232,28 @@ def test_the_marked_words_have_the_largest_weights(page, mock):
     assert weights != [float(number) for number in re.findall(r"\d\.\d\d", page.text("looked"))]
 
 
+def test_each_sentence_of_a_line_has_its_own_attention(page, mock):
+    translate(page, "The dog sings. The teacher sees the dog.")
+    assert page.text("translation") == "Der Hund singt. Der Lehrer sieht der Hund."
+    assert mock.bodies("/v1/attend")[-1]["text"] == "The dog sings."
+    page.script("all('.word')[5].focus()")
+    page.wait("$('attention-of').textContent.startsWith('The teacher')")
+    assert mock.bodies("/v1/attend")[-1]["target"] == "Der Lehrer sieht der Hund."
+    page.wait("$('looked').textContent")
+    assert page.texts("#looked bdi")[0] == "sieht"
+    text = page.script("return $('source').value")
+    marks = page.script("""let at = 0; return [...$('mirror').childNodes].flatMap(node => {
+        const start = at; at += node.textContent.length; return node.nodeName === 'MARK' ? [start] : []; })""")
+    assert marks and min(marks) >= text.index("The teacher")
+    page.keys("ENTER")
+    page.wait("all('#choices input').length > 1")
+    assert mock.bodies("/v1/translate")[-1] | {"text": "The teacher sees the dog.", "prefix": "Der Lehrer"} == \
+        mock.bodies("/v1/translate")[-1]
+    page.script("all('#choices input')[1].click()")
+    page.wait("$('translation').textContent !== 'Der Hund singt. Der Lehrer sieht der Hund.'")
+    assert page.text("translation").startswith("Der Hund singt. Der Lehrer sieht")
+
+
 def test_pointing_shows_the_same_as_the_focus(page):
     translate(page)
     page.script("all('.word')[2].focus()")

@@ -31,6 +31,8 @@ ordered_json hypothesis_json(const Hypothesis& h, const TranslationJsonForm& for
     for (const Alignment& a : h.alignment) json["alignment"].push_back({a.source, a.target});
   }
   if (form.attention) json["attention"] = h.attention;
+  if (!h.sentences.empty()) json["sentences"] = ordered_json::array();
+  for (const SentencePair& s : h.sentences) json["sentences"].push_back({{"source", s.source}, {"text", s.text}});
   return json;
 }
 

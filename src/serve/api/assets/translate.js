@@ -42,7 +42,8 @@ function translator() {
 const translating = new Requests('translate'), attending = new Requests('attention');
 const offering = new Requests('alternatives');
 let timer;
-let sentences = [];  // the lines that have text: {text, start, line, translation, maps}; start is a place in the source
+let sentences = [];  // of the source, lines with text until they are translated: {text, start, line, before, translation,
+                     // after, maps}. start is a place in the source, before and after are white space around a translation
 let words = [];      // of the translation: {span, sentence, start, end}
 let pointed;         // one of them
 let attended;        // the sentence whose maps are shown
@@ -67,10 +68,26 @@ function readSource() {
   sentences = [];
   return $('source').value.split('\n').map(text => {
     const line = make('p', '', {dir: 'auto'});
-    if (text.trim()) sentences.push({text, start, line, translation: ''});
+    if (text.trim()) sentences.push({text, start, line, before: '', translation: '', after: ''});
     start += text.length + 1;
     return line;
   });
+}
+
+// Returns the sentences of a translated line. pairs: {source, text} of each, or none of a line that is one sentence.
+function sentencesOf(whole, pairs = []) {
+  const found = [];
+  let at = 0, done = 0;
+  for (const {source, text} of pairs) {
+    const begin = whole.text.indexOf(source, at), end = whole.translation.indexOf(text, done);
+    const before = whole.translation.slice(done, end);
+    found.push({...whole, text: source, start: whole.start + begin, before, translation: text});
+    at = begin + source.length;
+    done = end + text.length;
+  }
+  if (!found.length) return [whole];
+  found.at(-1).after = whole.translation.slice(done);
+  return found;
 }
 
 async function translate() {
@@ -91,6 +108,7 @@ async function translate() {
   $('translation').className = 'old';
   progress.textContent = 'Translating';
   progress.className = 'busy';
+  let translated = [];
   const completed = await translating.run(async () => {
     const text = mine.length > 1 ? mine.map(sentence => sentence.text) : mine[0].text;
     const body = {...translator(), text, beam: Number($('beam').value)};
@@ -100,7 +118,8 @@ async function translate() {
       $('translation').className = '';
       if (!translations) mine[line].line.textContent = event.text ?? translation.hypotheses[0].text;
       else {
-        [translations].flat().forEach(({hypotheses}, i) => { mine[i].translation = hypotheses[0].text; });
+        translated = [translations].flat().flatMap(({hypotheses: [best]}, i) =>
+            sentencesOf({...mine[i], translation: best.text}, best.sentences));
         progress.textContent = [`${usage.target_tokens} tokens`, ...notes].join('. ');
       }
     }
@@ -111,15 +130,17 @@ async function translate() {
     progress.textContent = '';
     return;
   }
+  sentences = translated;
   showWords();
   announce(translationText(), $('translation').lang);
-  attend(mine[0]);
+  attend(sentences[0]);
 }
 
 // Turns the words of the translation into buttons.
 function showWords() {
   const segmenter = new Intl.Segmenter(undefined, {granularity: 'word'});
   words = [];
+  for (const {line} of sentences) line.replaceChildren();
   for (const sentence of sentences) {
     const parts = [...segmenter.segment(sentence.translation)].map(({segment, index, isWordLike}) => {
       if (!isWordLike) return segment;
@@ -128,7 +149,7 @@ function showWords() {
       words.push({span, sentence, start: index, end: index + segment.length});
       return span;
     });
-    sentence.line.replaceChildren(...parts);
+    sentence.line.append(sentence.before, ...parts, sentence.after);
   }
   $('details').hidden = false;
   showCopy(true);
