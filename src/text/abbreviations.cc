@@ -16,6 +16,7 @@ namespace {
 constexpr size_t kMostWords = size_t{1} << 18;  // in memory
 constexpr size_t kCountedBytes = 32;            // of a word that is counted
 constexpr size_t kLineBytes = 64;               // of a line in a file
+constexpr size_t kFileBytes = size_t{1} << 24;  // of a file: more than all words that are counted have
 constexpr int64_t kFewest = 3;                  // occurrences with a full stop
 
 // Returns a word without quotes, brackets and commas around it.
@@ -107,7 +108,7 @@ std::vector<std::string> AbbreviationCounter::abbreviations() const {
 std::vector<std::string> read_abbreviations(const std::string& path) {
   std::vector<std::string> abbreviations;
   int64_t number = 0;
-  for (const std::string& line : read_option_lines(path)) {
+  for (const std::string& line : read_option_lines(path, sentence::kFileBytes)) {
     number++;
     const std::vector<std::string_view> words = split_words(line);
     if (words.empty()) continue;

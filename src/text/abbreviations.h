@@ -40,7 +40,7 @@ class AbbreviationCounter {
 
 // Reads a list of abbreviations, one per line, with or without the final full stop. Empty lines are skipped. Throws
 // Error, naming the file and the line, for invalid UTF-8, for a line with white space between characters, and for one
-// longer than 64 bytes.
+// longer than 64 bytes; naming the file if it has more than 16 MiB.
 std::vector<std::string> read_abbreviations(const std::string& path);
 
 }  // namespace qkv

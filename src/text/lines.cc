@@ -17,8 +17,6 @@
 namespace qkv {
 namespace {
 
-constexpr size_t kMaxOptionBytes = size_t{1} << 32;
-
 // Returns whether Python's str.splitlines() ends a line here, or C's strings end.
 bool ends_line(UChar32 c) {
   return (c >= '\n' && c <= '\r') || (c >= 0x1C && c <= 0x1E) || c == 0x85 || c == 0x2028 || c == 0x2029 || c == 0;
@@ -48,8 +46,8 @@ std::vector<std::string> read_lines(const std::string& path) {
   return read_lines(file, path);
 }
 
-std::vector<std::string> read_option_lines(const std::string& path) {
-  std::istringstream text(read_file(path, kMaxOptionBytes, Accepts::unnamed_pipe));
+std::vector<std::string> read_option_lines(const std::string& path, size_t most_bytes) {
+  std::istringstream text(read_file(path, most_bytes, Accepts::unnamed_pipe));
   return read_lines(text, path);
 }
 

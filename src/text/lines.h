@@ -1,6 +1,7 @@
 // Lines of UTF-8 text from a file or a stream, and fields of CSV for writing.
 #pragma once
 
+#include <cstddef>
 #include <istream>
 #include <string>
 #include <vector>
@@ -12,8 +13,9 @@ namespace qkv {
 // read_lines(path) for an open stream; errors call it `name`.
 std::vector<std::string> read_lines(std::istream& in, const std::string& name);
 
-// Returns the lines of an option's file, which read_file opens (Accepts::unnamed_pipe). Throws as read_lines(path).
-std::vector<std::string> read_option_lines(const std::string& path);
+// Returns the lines of an option's file, which read_file opens (Accepts::unnamed_pipe). Throws as read_lines(path), and
+// for a file of more than `most_bytes`.
+std::vector<std::string> read_option_lines(const std::string& path, size_t most_bytes = size_t{1} << 32);
 
 // Returns a name as a field of CSV: in quotes if a reader of CSV would take it for something else without them.
 inline std::string csv_field(const std::string& name) {

@@ -74,13 +74,28 @@ void ParallelCorpus::will_need(int64_t chunk) const {
   for (const LineFile& file : files_) file.will_need(chunk);
 }
 
-ParallelText ParallelCorpus::sample(int64_t most) const {
+std::vector<std::string> ParallelCorpus::read_source(int64_t chunk) const {
+  std::vector<std::string> lines = files_.front().read(chunk);
+  if (files_.size() == 1)
+    for (std::string& line : lines) line.resize(line.find('\t'));
+  return lines;
+}
+
+std::vector<int64_t> ParallelCorpus::sampled_chunks(int64_t most) const {
   const int64_t parts = size() <= most ? chunks() : std::max<int64_t>(1, most / chunk_pairs_);
   Random random(0, Stream::chunks);
-  ParallelText sample;
+  std::vector<int64_t> sampled;
   for (int64_t i = 0; i < parts; i++) {
     const int64_t begin = i * chunks() / parts, end = (i + 1) * chunks() / parts;
-    ParallelText text = read(begin + static_cast<int64_t>(random.below(static_cast<uint64_t>(end - begin))));
+    sampled.push_back(begin + static_cast<int64_t>(random.below(static_cast<uint64_t>(end - begin))));
+  }
+  return sampled;
+}
+
+ParallelText ParallelCorpus::sample(int64_t most) const {
+  ParallelText sample;
+  for (const int64_t chunk : sampled_chunks(most)) {
+    ParallelText text = read(chunk);
     append(sample.source, std::move(text.source));
     append(sample.target, std::move(text.target));
   }

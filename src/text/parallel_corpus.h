@@ -31,11 +31,14 @@ class ParallelCorpus {
   std::string fingerprint() const;  // of the files' bytes, in hexadecimal: distinguishes texts
 
   ParallelText read(int64_t chunk) const;
-  void will_need(int64_t chunk) const;  // soon: see LineFile
+  std::vector<std::string> read_source(int64_t chunk) const;  // in the case of the file
+  void will_need(int64_t chunk) const;                        // soon: see LineFile
 
-  // All pairs. For a text with more than `most` pairs, about `most` in whole chunks, one from each of equal parts of
-  // the text, the same ones each time.
+  // The pairs of sampled_chunks(most).
   ParallelText sample(int64_t most) const;
+  // All chunks in order. For a text with more than `most` pairs, chunks of about `most` pairs, one from each of equal
+  // parts of the text, the same ones each time.
+  std::vector<int64_t> sampled_chunks(int64_t most) const;
 
  private:
   std::vector<LineFile> files_;

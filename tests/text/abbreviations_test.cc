@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include "core/random.h"
 #include "tests/support/errors.h"
 #include "tests/support/temp_dir.h"
@@ -73,6 +75,10 @@ TEST(ReadAbbreviations, RefusesWhatIsNoAbbreviation) {
             two.path() + ": line 2 has 2 words, expected one abbreviation");
   EXPECT_EQ(testing::error_of([&] { read_abbreviations(large.path()); }),
             large.path() + ": line 1 has 65 bytes, expected an abbreviation of at most 64");
+  const testing::TempFile huge("huge", "");
+  std::filesystem::resize_file(huge.path(), (1 << 24) + 1);
+  EXPECT_EQ(testing::error_of([&] { read_abbreviations(huge.path()); }),
+            huge.path() + ": has more than 16777216 bytes");
 }
 
 }  // namespace

@@ -79,6 +79,16 @@ TEST(ReadCorpus, ReadsPairsByChunks) {
   }
 }
 
+TEST(ReadCorpus, ReadsTheSourceInItsOwnCase) {
+  const TempFile source("en", "One\ntwo\nTHREE\n"), target("de", "Eins\nzwei\nDREI\n"),
+      both("tsv", "One\tEins\ntwo\tzwei\nTHREE\tDREI\n");
+  for (const auto& files : {Lines{source.path(), target.path()}, Lines{both.path()}}) {
+    const ParallelCorpus corpus(files, true, 2);
+    EXPECT_EQ(corpus.read_source(0), (Lines{"One", "two"}));
+    EXPECT_EQ(corpus.read_source(1), Lines{"THREE"});
+  }
+}
+
 TEST(ReadCorpus, SamplesWholeChunksOfALongText) {
   std::string text;
   for (int i = 0; i < 1000; i++) text += std::to_string(i) + "\t" + std::to_string(i) + "\n";
@@ -91,6 +101,10 @@ TEST(ReadCorpus, SamplesWholeChunksOfALongText) {
     EXPECT_EQ(sample.size(), std::max<int64_t>(10, most / 10 * 10));
     EXPECT_EQ(sample.source, sample.target);
     EXPECT_EQ(sample.source, corpus.sample(most).source);
+    Lines source;
+    for (const int64_t chunk : corpus.sampled_chunks(most))
+      for (const std::string& line : corpus.read_source(chunk)) source.push_back(line);
+    EXPECT_EQ(source, sample.source);
     int last = -1;
     for (const std::string& line : sample.source) {
       const int number = std::stoi(line);
