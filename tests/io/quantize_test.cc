@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "core/system/file_descriptor.h"
+#include "io/runs/decoding_defaults.h"
 #include "io/runs/run.h"
 #include "io/weights/quantized_weights.h"
 #include "qkv/runs.h"
@@ -34,8 +35,13 @@ class QuantizeRun : public ::testing::Test {
     Transformer<float> model(config);
     testing::randomize(model.parameters(), 1);
     const TokenizerPair tokenizers{list({"<unk>", "<s>", "</s>", "a"}), list({"<s>", "</s>", "<unk>", "b", "c"})};
-    create_run(RunDirectory(run), TranslatorRun{config, tokenizers, translation}, [&](const RunDirectory& partial) {
+    TranslatorRun parts{config, tokenizers, translation};
+    parts.abbreviations = {"abt"};
+    create_run(RunDirectory(run), parts, [&](const RunDirectory& partial) {
       save_weights(partial.model(), model.parameters(), model.parameters().values());
+      DecodingDefaults decoding;
+      decoding.beam = 3;
+      write_decoding_defaults(partial, decoding);
     });
   }
 
@@ -55,6 +61,7 @@ TEST_F(QuantizeRun, CopiesTheFilesOfATranslator) {
   }
   EXPECT_EQ(std::distance(fs::directory_iterator(run), {}), std::distance(fs::directory_iterator(report.out), {}));
   const TranslatorRun before = load_run<TranslatorRun>(run), after = load_run<TranslatorRun>(report.out);
+  EXPECT_EQ(after.abbreviations, std::vector<std::string>{"abt"});
   EXPECT_EQ(count_int8(after.model->parameters()), 6);  // the output of each attention has 8 columns
   EXPECT_EQ(report.int8_matrices, 6);
   EXPECT_EQ(report.bytes_before, 4 * before.model->parameters().size());

@@ -132,6 +132,29 @@ TEST_F(RunTest, TakesTheSpecialTokensOfATrainedModelFromSentencePiece) {
   EXPECT_TRUE(tokens.never.empty());
 }
 
+TEST_F(RunTest, KeepsTheAbbreviationsOfATranslator) {
+  create({list(), list()});
+  EXPECT_FALSE(has(run.abbreviations()));
+  EXPECT_TRUE(load_run<TranslatorRun>(run.root()).abbreviations.empty());
+
+  TranslatorRun loaded = read_run<TranslatorRun>(run);
+  loaded.abbreviations = {"abt", "u.a"};
+  loaded.write(run);
+  EXPECT_EQ(testing::slurp(run.abbreviations()), "abt\nu.a\n");
+  EXPECT_EQ(load_run<TranslatorRun>(run.root()).abbreviations, loaded.abbreviations);
+}
+
+TEST_F(RunTest, RefusesDamagedAbbreviations) {
+  create({list(), list()});
+  const auto error = [&] { return error_if_any([&] { load_run<TranslatorRun>(run.root()); }); };
+  spill(run.abbreviations(), "abt\nz. B.\n");
+  EXPECT_EQ(error(), run.abbreviations() + ": line 2 has 2 words, expected one abbreviation");
+  spill(run.abbreviations(), "abt\nabt\n\xFF");
+  EXPECT_EQ(error().find(run.abbreviations() + ":3: byte 1 of the line is not valid UTF-8"), 0U);
+  std::filesystem::resize_file(run.abbreviations(), (1 << 24) + 1);
+  EXPECT_EQ(error(), run.abbreviations() + ": has more than 16777216 bytes");
+}
+
 TEST_F(RunTest, RejectsATranslatorWithoutAnEncoder) {
   create({list(), list()});
   ModelConfig config = read_config(run).model;

@@ -271,12 +271,14 @@ TranslatorRun TranslatorRun::read(const RunDirectory& run, const ModelConfig& co
   Tokenizer& target = loaded.tokenizers.target;
   if (std::vector<int32_t> ids = ids_without_text(translation, target); !ids.empty())
     target = target.without_text(std::move(ids));
+  loaded.abbreviations = read_abbreviations(run);
   return loaded;
 }
 
 void TranslatorRun::write(const RunDirectory& run) const {
   write_fields(run.translation(), translation);
   write_tokenizers(run, tokenizers);
+  write_abbreviations(run, abbreviations);
 }
 
 }  // namespace qkv

@@ -135,10 +135,11 @@ struct TranslatorRun {
   TokenizerPair tokenizers;
   TranslationConfig translation;
   TranslationTokens tokens = {};                        // `translation` as ids; set when read
+  std::vector<std::string> abbreviations = {};          // of the source, without their final full stop
   std::unique_ptr<Transformer<float>> model = nullptr;  // null until the weights are loaded
 
-  // Reads and writes the files of this kind: translation.json and the tokenizers. Nothing in the directory is trusted.
-  // Throws Error, naming file and field.
+  // Reads and writes the files of this kind: translation.json, the tokenizers and, if there are any, the abbreviations.
+  // Nothing in the directory is trusted. Throws Error, naming file and field, or line.
   static TranslatorRun read(const RunDirectory& run, const ModelConfig& config);
   void write(const RunDirectory& run) const;
 };

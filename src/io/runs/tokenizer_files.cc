@@ -12,6 +12,7 @@
 #include "core/system/file_descriptor.h"
 #include "core/system/threads.h"
 #include "io/atomic_file.h"
+#include "text/abbreviations.h"
 #include "text/pieces/vocabulary.h"
 #include "text/tokenizer_json/tokenizer_json.h"
 
@@ -111,6 +112,16 @@ Tokenizer with_spelled(const Tokenizer& tokenizer, const std::vector<std::string
                       .strips_left = std::ranges::find(strips_left, text) != strips_left.end(),
                       .strips_right = std::ranges::find(strips_right, text) != strips_right.end()});
   return tokenizer.with_spelled(std::move(tokens), where);
+}
+
+std::vector<std::string> read_abbreviations(const RunDirectory& run) {
+  if (!std::filesystem::exists(run.abbreviations())) return {};
+  return read_abbreviations(run.abbreviations());
+}
+
+void write_abbreviations(const RunDirectory& run, const std::vector<std::string>& abbreviations) {
+  if (abbreviations.empty()) return;
+  write_file_atomic(run.abbreviations(), fmt::format("{}\n", fmt::join(abbreviations, "\n")));
 }
 
 TextCodec read_codec(const RunDirectory& run, TextUnit unit) {

@@ -1,4 +1,4 @@
-// Tokenizers and vocabularies as files of a run directory.
+// Tokenizers, vocabularies and abbreviations as files of a run directory.
 #pragma once
 
 #include <string>
@@ -21,6 +21,11 @@ void write_tokenizers(const RunDirectory& run, const TokenizerPair& tokenizers);
 Tokenizer with_spelled(const Tokenizer& tokenizer, const std::vector<std::string>& spelled,
                        const std::vector<std::string>& strips_left, const std::vector<std::string>& strips_right,
                        const std::string& where);
+
+// Reads and writes the abbreviations of a translator. There is no file if there are none. Throws Error, naming file and
+// line, as read_abbreviations of a file does.
+std::vector<std::string> read_abbreviations(const RunDirectory& run);
+void write_abbreviations(const RunDirectory& run, const std::vector<std::string>& abbreviations);
 
 // The codec of a language model: vocabulary.json of characters, tokenizer.model of pieces, tokenizer.json of byte
 // pieces and word pieces, no file for bytes. Throws Error, naming the file.
