@@ -13,7 +13,7 @@ namespace {
 
 struct SentenceOptions {
   std::vector<std::string> inputs = {"-"};
-  std::string abbreviations;
+  std::string run, abbreviations;
 };
 
 qkv::LineOutput standard_output() {
@@ -34,6 +34,7 @@ void add_input_option(CLI::App& command, SentenceOptions& options, const char* h
 void add_sentences_command(CLI::App& data) {
   CLI::App* command = data.add_subcommand("sentences", "Split lines of text into sentences, a line each");
   const auto options = std::make_shared<SentenceOptions>();
+  command->add_option("run", options->run, "Run directory of a translator, whose abbreviations are used");
   add_input_option(*command, *options, "Text in any language; may be repeated; - is standard input");
   command
       ->add_option("--abbreviations", options->abbreviations,
@@ -41,7 +42,7 @@ void add_sentences_command(CLI::App& data) {
       ->type_name("FILE");
   command->callback([options] {
     listen_for_interrupts();
-    qkv::split_lines(options->inputs, options->abbreviations, standard_output());
+    qkv::split_lines(options->inputs, options->run, options->abbreviations, standard_output());
     flush_out();
   });
 }

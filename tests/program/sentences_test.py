@@ -1,5 +1,6 @@
 """`qkv data sentences` and `qkv data abbreviations`."""
 
+import shutil
 import subprocess
 
 import pytest
@@ -54,11 +55,29 @@ def test_abbreviations_are_learned_and_used(tmp_path):
 @pytest.mark.parametrize("arguments, status, message", [
     (["sentences", "--input", "/nonexistent"], 1, "/nonexistent: cannot be opened"),
     (["sentences", "--abbreviations", "/nonexistent"], 1, "/nonexistent"),
-    (["sentences", "text"], 2, "text"),
+    (["sentences", "/nonexistent"], 1, "/nonexistent: is not a run directory"),
+    (["sentences", "run", "more"], 2, "more"),
     (["abbreviations", "--input", "/nonexistent"], 1, "/nonexistent: cannot be opened")])
 def test_errors_are_one_line(arguments, status, message):
     found, output, error = qkv("data", *arguments, text="", ok=False)
     assert found == status and output == "" and error.count("\n") == 1 and message in error
+
+
+def test_the_abbreviations_of_a_run_are_used(trained, films, tmp_path):
+    line = "Die Abtlg. Kunst und die Ufz. Musik. Gut.\n"
+    assert sentences(line, trained) == sentences(line)
+    run = tmp_path / "run"
+    shutil.copytree(trained, run)
+    (run / "abbreviations.txt").write_text("abtlg\n")
+    (tmp_path / "list").write_text("ufz.\n")
+    assert sentences(line, run) == "Die Abtlg. Kunst und die Ufz.\nMusik.\nGut.\n\n"
+    assert sentences(line, run, "--abbreviations", tmp_path / "list") == line.replace(" Gut.", "\nGut.") + "\n"
+
+    (run / "abbreviations.txt").write_text("z. B.\n")
+    for arguments, message in (([run], f"{run}/abbreviations.txt: line 1 has 2 words, expected one abbreviation"),
+                               ([films / "run"], f"{films}/run is a recommender; expected a translator (try: qkv recommend)")):
+        status, output, error = qkv("data", "sentences", *arguments, text=line, ok=False)
+        assert (status, output, error) == (1, "", f"qkv: {message}\n")
 
 
 def test_a_list_with_several_words_in_a_line_is_refused(tmp_path):

@@ -1,8 +1,12 @@
 #include "program/lines/sentence_lines.h"
 
+#include <algorithm>
 #include <iterator>
 #include <string_view>
 
+#include "io/consistent_read.h"
+#include "io/runs/run_config.h"
+#include "io/runs/tokenizer_files.h"
 #include "program/lines/jobs.h"
 #include "text/abbreviations.h"
 #include "text/sentences.h"
@@ -24,11 +28,19 @@ void for_each_line(const std::vector<std::string>& files, const LineOutput& outp
   }
 }
 
+std::vector<std::string> abbreviations_of(const RunDirectory& run) {
+  expect_kind(run, read_config(run).kind, {RunKind::translator});
+  return read_abbreviations(run);
+}
+
 }  // namespace
 
-void split_lines(const std::vector<std::string>& files, const std::string& abbreviations, const LineOutput& output) {
-  const SentenceSplitter splitter(abbreviations.empty() ? std::vector<std::string>()
-                                                        : read_abbreviations(abbreviations));
+void split_lines(const std::vector<std::string>& files, const std::string& run, const std::string& abbreviations,
+                 const LineOutput& output) {
+  std::vector<std::string> words;
+  if (!run.empty()) words = read_consistently(run, [&] { return abbreviations_of(RunDirectory(run)); });
+  if (!abbreviations.empty()) std::ranges::copy(read_abbreviations(abbreviations), std::back_inserter(words));
+  const SentenceSplitter splitter(words);
   std::string text;
   for_each_line(files, output, [&](const std::string& line) {
     text.clear();
