@@ -18,6 +18,7 @@
 #include "train/largest_batch.h"
 #include "train/loop/session.h"
 #include "train/optimizer/trained_parts.h"
+#include "train/source_sentences.h"
 #include "train/tasks/translation_task.h"
 
 namespace qkv {
@@ -40,6 +41,11 @@ SentenceEdges edges_between(const TranslatorRun& run, const std::string& from, c
 
 constexpr int64_t kVocabularySentences = 1'000'000;  // from which a vocabulary is trained, at most (approximately)
 
+// Returns the number of pairs that are sampled from a long text.
+int64_t sampled_pairs(const TextConfig& config) {
+  return config.joint_vocabulary ? kVocabularySentences / 2 : kVocabularySentences;
+}
+
 class TranslationData {
  public:
   static constexpr bool kCountsBatches = false;  // pairs are tokenized during training
@@ -59,6 +65,8 @@ class TranslationData {
  private:
   TranslatorRun load_or_train_text(const TranslationFiles& files, const TextConfig& config) const;
   TokenizerPair train_tokenizers(const TranslationFiles& files, const TextConfig& config) const;
+  void start_from_init(const TranslationRecipe& given) const;
+  void learn_sentences(const TextConfig& config);
   void make_evaluator(const ModelConfig& model, int64_t batch_tokens);
   void report_vocabulary(const TextConfig& config) const;
 
@@ -67,7 +75,7 @@ class TranslationData {
   const int64_t memory_;
   ParallelCorpus text_;
   ParallelText dev_;
-  TranslatorRun run_;  // tokenizers and special tokens; the model is set when the run is created
+  TranslatorRun run_;  // all but the model, which is set when the run is created
   SentenceEdges edges_;
   std::optional<Evaluator> evaluator_;
   std::optional<BatchStream> stream_;
@@ -103,17 +111,30 @@ TranslationData::TranslationData(const TrainingSession& session, const Translati
       dev_(read_parallel(files.dev, given.text.lowercase)),
       run_(load_or_train_text(files, given.text)),
       edges_(edges_between(run_, given.text.source_language, given.text.target_language)) {
-  if (session.resumed) expect_started_from(session.run, files.init);
-  if (session.resumed || files.init.empty()) return;
-  expect_same_shape(files.init, run_.config, given.model);
-  expect_same_options(files.init, text_config_of(RunDirectory(files.init), run_), given.text,
+  if (session.resumed) {
+    expect_started_from(session.run, files.init);
+  } else {
+    if (!files.init.empty()) start_from_init(given);
+    learn_sentences(given.text);
+  }
+}
+
+// Checks that the run `init` can be trained further as this recipe says.
+void TranslationData::start_from_init(const TranslationRecipe& given) const {
+  expect_same_shape(files_.init, run_.config, given.model);
+  expect_same_options(files_.init, text_config_of(RunDirectory(files_.init), run_), given.text,
                       {"source_language", "target_language"});
-  const bool reads_input = std::ranges::find(files.dev, "-") != files.dev.end();
-  if (const std::string trained = trained_text(files.init); !trained.empty() && !reads_input)
-    if (ParallelCorpus(files.dev, given.text.lowercase).fingerprint() == trained)
-      fail("{}: was trained on {}, so that scores on it would be too high; use another dev text", files.init,
-           fmt::join(files.dev, " and "));
-  session.report(starting_report(files.init, given.training));
+  const bool reads_input = std::ranges::find(files_.dev, "-") != files_.dev.end();
+  if (const std::string trained = trained_text(files_.init); !trained.empty() && !reads_input)
+    if (ParallelCorpus(files_.dev, given.text.lowercase).fingerprint() == trained)
+      fail("{}: was trained on {}, so that scores on it would be too high; use another dev text", files_.init,
+           fmt::join(files_.dev, " and "));
+  session_.report(starting_report(files_.init, given.training));
+}
+
+// Fine-tuning keeps the abbreviations of the initial run.
+void TranslationData::learn_sentences(const TextConfig& config) {
+  run_.abbreviations = find_sentences(text_, sampled_pairs(config), run_.abbreviations).abbreviations;
 }
 
 TranslatorRun TranslationData::load_or_train_text(const TranslationFiles& files, const TextConfig& config) const {
@@ -132,7 +153,7 @@ TokenizerPair TranslationData::train_tokenizers(const TranslationFiles& files, c
   const bool joint = config.joint_vocabulary;
   ParallelText sample;
   if (files.source_tokenizer.empty() || (!joint && files.target_tokenizer.empty())) {
-    sample = text_.sample(joint ? kVocabularySentences / 2 : kVocabularySentences);
+    sample = text_.sample(sampled_pairs(config));
     if (sample.size() < text_.size())
       session_.report(fmt::format("vocabulary: trained from {} of the {} pairs", sample.size(), text_.size()));
   }
@@ -189,7 +210,7 @@ std::unique_ptr<Task> TranslationData::make_task(const TranslationRecipe& recipe
 }
 
 void TranslationData::create_run(const RunDirectory& run, const TranslationRecipe& recipe) const {
-  const TranslatorRun parts{recipe.model, run_.tokenizers, run_.translation};
+  const TranslatorRun parts{recipe.model, run_.tokenizers, run_.translation, {}, run_.abbreviations};
   qkv::create_run(run, parts, [&](const RunDirectory& partial) {
     make_directory(partial.checkpoints());
     write_fields(partial.training(), recipe.training);
