@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "text/abbreviations.h"
+#include "text/sentences.h"
 
 namespace qkv {
 
@@ -17,6 +18,14 @@ SourceSentences find_sentences(const ParallelCorpus& text, int64_t most, const s
   std::ranges::sort(found.abbreviations);
   const auto repeated = std::ranges::unique(found.abbreviations);
   found.abbreviations.erase(repeated.begin(), repeated.end());
+
+  const SentenceSplitter splitter(found.abbreviations);
+  for (const int64_t chunk : chunks)
+    for (const std::string& line : text.read_source(chunk)) {
+      const size_t sentences = splitter.split(line).size();
+      found.lines += sentences > 0;
+      found.several += sentences > 1;
+    }
   return found;
 }
 

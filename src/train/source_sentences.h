@@ -11,6 +11,10 @@ namespace qkv {
 
 struct SourceSentences {
   std::vector<std::string> abbreviations;  // as in TranslatorRun
+  int64_t lines = 0, several = 0;          // lines with a sentence, and those of them with several
+
+  // Whether the model translates whole texts, such as paragraphs or documents: most lines have several sentences.
+  bool are_texts() const { return 2 * several > lines; }
 };
 
 // Finds the sentences in the source of the text, of a sample if it has more than `most` pairs. `known` are

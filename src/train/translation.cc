@@ -11,6 +11,7 @@
 #include "core/fail.h"
 #include "core/to_size.h"
 #include "io/atomic_file.h"
+#include "io/runs/decoding_defaults.h"
 #include "io/runs/run.h"
 #include "io/runs/translation_config.h"
 #include "text/parallel_corpus.h"
@@ -76,6 +77,7 @@ class TranslationData {
   ParallelCorpus text_;
   ParallelText dev_;
   TranslatorRun run_;  // all but the model, which is set when the run is created
+  DecodingDefaults decoding_;
   SentenceEdges edges_;
   std::optional<Evaluator> evaluator_;
   std::optional<BatchStream> stream_;
@@ -132,9 +134,16 @@ void TranslationData::start_from_init(const TranslationRecipe& given) const {
   session_.report(starting_report(files_.init, given.training));
 }
 
-// Fine-tuning keeps the abbreviations of the initial run.
+// Fine-tuning keeps the abbreviations of the initial run. Its new text decides whether lines are sentences.
 void TranslationData::learn_sentences(const TextConfig& config) {
-  run_.abbreviations = find_sentences(text_, sampled_pairs(config), run_.abbreviations).abbreviations;
+  SourceSentences found = find_sentences(text_, sampled_pairs(config), run_.abbreviations);
+  run_.abbreviations = std::move(found.abbreviations);
+  if (!found.are_texts()) return;
+  decoding_.sentences = Sentences::line;
+  session_.report(
+      fmt::format("sentences: {} of {} source lines have several, so the run translates each line as a whole "
+                  "(sentences = line)",
+                  found.several, found.lines));
 }
 
 TranslatorRun TranslationData::load_or_train_text(const TranslationFiles& files, const TextConfig& config) const {
@@ -215,6 +224,7 @@ void TranslationData::create_run(const RunDirectory& run, const TranslationRecip
     make_directory(partial.checkpoints());
     write_fields(partial.training(), recipe.training);
     write_fields(partial.text(), recipe.text);
+    write_decoding_defaults(partial, decoding_);
     write_initial<TranslatorRun>(files_.init, recipe, partial);
   });
 }

@@ -12,6 +12,7 @@
 #include "core/to_size.h"
 #include "io/atomic_file.h"
 #include "io/mapped_file.h"
+#include "io/runs/decoding_defaults.h"
 #include "io/runs/run.h"
 #include "io/weights/quantized_weights.h"
 #include "io/weights/safetensors.h"
@@ -254,8 +255,10 @@ MergeReport merge_run(const std::string& run, const std::string& out) {
   return std::visit(
       [&](const auto& parts) -> MergeReport {
         const ParameterList<float>& weights = parts.model->parameters();
-        create_run(to, parts,
-                   [&](const RunDirectory& partial) { save_weights(partial.model(), weights, weights.values()); });
+        create_run(to, parts, [&](const RunDirectory& partial) {
+          save_weights(partial.model(), weights, weights.values());
+          write_decoding_defaults(partial, read_decoding_defaults(from));
+        });
         return {adapter.base, std::ssize(adapter.modules), weights.size()};
       },
       loaded);
