@@ -41,6 +41,10 @@ struct Architecture {
   // Reads the tokenizer and the special tokens.
   ModelText (*text)(const TextSource& source) = nullptr;
 
+  // Whether translators of the class read whole texts, as for summaries, unless they are for several languages. Their
+  // runs do not split lines into sentences.
+  bool reads_whole_texts = false;
+
   // Export. `widen` adds parts to a configuration that the class always has and that can be written without effect,
   // such as biases of zeros. It is null if models are not exported as this class. If several classes fit, the one of
   // the lowest rank is written, and among equals the first in alphabetical order.

@@ -100,6 +100,9 @@ ImportedModel read_hugging_face(const ModelFiles& files, const ImportOptions& op
   }
   DecodingDefaults decoding;
   const std::string note = read_generation(files, settings, config, text, decoding);
+  if (const auto* translator = std::get_if<TranslatorText>(&text);
+      translator && architecture.reads_whole_texts && translator->translation.languages.empty())
+    decoding.sentences = Sentences::line;
   const std::set<std::string> heads = map_tensors(tensors, map);
   ImportedModel model{architecture.name, tensors.path(), config, std::move(text), tensors.take(), shards};
   model.dense = std::move(dense);

@@ -6,11 +6,13 @@
 #include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 
 #include "convert/architecture.h"
 #include "decode/search/forced.h"
 #include "decode/search/sentence_decoder.h"
+#include "io/runs/decoding_defaults.h"
 #include "io/runs/run.h"
 #include "io/weights/safetensors.h"
 #include "qkv/import.h"
@@ -84,6 +86,14 @@ class EncoderDecoders : public ::testing::TestWithParam<const char*> {
   TranslatorRun run_;
   Arena arena_;
 };
+
+TEST_P(EncoderDecoders, OnlyModelsOfWholeTextsDoNotSplitLines) {
+  const std::set<std::string> of_texts = {"bart", "flan_t5", "mt5", "pegasus", "t5"};
+  const std::optional<Sentences> sentences = read_decoding_defaults(RunDirectory(out())).sentences;
+  EXPECT_EQ(sentences.has_value(), of_texts.contains(GetParam()));
+  EXPECT_EQ(sentences.value_or(Sentences::line), Sentences::line);
+  EXPECT_TRUE(run_.abbreviations.empty());
+}
 
 TEST_P(EncoderDecoders, EncoderOutputAndLogitsMatchTransformers) {
   const Safetensors expected = Safetensors::open(case_path(GetParam()) + "/expected.safetensors");

@@ -45,6 +45,7 @@ const Architecture& bart() {
       .see_tensors = see_bart_bias,
       .tensors = [](const ModelConfig& m, const Settings&) { return bart_tensors(m, kFirstBartPosition); },
       .text = read_bart_text,
+      .reads_whole_texts = true,
   };
   return architecture;
 }

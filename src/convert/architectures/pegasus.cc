@@ -59,6 +59,7 @@ const Architecture& pegasus() {
           },
       .tensors = [](const ModelConfig& m, const Settings&) { return bart_tensors(m); },
       .text = read_pegasus_text,
+      .reads_whole_texts = true,
   };
   return architecture;
 }

@@ -175,6 +175,7 @@ const Architecture& t5() {
           },
       .tensors = t5_tensors,
       .text = read_t5_text,
+      .reads_whole_texts = true,
   };
   return architecture;
 }
