@@ -48,7 +48,7 @@ TokenRange source_range(const LinePart& part) {
 }  // namespace
 
 TranslationText::TranslationText(const TranslatorRun& run, int64_t max_length)
-    : tokenizers_(run.tokenizers), tokens_(run.tokens), max_length_(max_length) {
+    : tokenizers_(run.tokenizers), tokens_(run.tokens), splitter_(run.abbreviations), max_length_(max_length) {
   for (int32_t id = 0; id < tokenizers_.target.size(); id++) target_id_.emplace(tokenizers_.target.piece(id), id);
 }
 

@@ -256,6 +256,19 @@ TEST_F(TranslatorTest, LinesPrefixesAndAlternativesAreNotSplit) {
   }
 }
 
+TEST_F(TranslatorTest, SentencesDoNotEndAtAbbreviationsOfTheRun) {
+  const auto source_tokens = [](const Translator& translator, Sentences sentences) {
+    TranslateOptions options;
+    options.sentences = sentences;
+    return translator.translate({"the Abtlg. Garden sleeps"}, options).front().source_tokens;
+  };
+  const Translator plain = make();
+  EXPECT_NE(source_tokens(plain, Sentences::automatic), source_tokens(plain, Sentences::line));
+  testing::spill(directory / "run/abbreviations.txt", "abtlg\n");
+  const Translator translator(directory / "run");
+  EXPECT_EQ(source_tokens(translator, Sentences::automatic), source_tokens(translator, Sentences::line));
+}
+
 TEST_F(TranslatorTest, TokensOfSentencesAreReportedInOrder) {
   const Translator translator = make();
   TranslateOptions options;
