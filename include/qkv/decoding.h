@@ -52,8 +52,8 @@ void visit_fields(SamplingOptions& o, Visitor&& visit) {
   visit("seed", o.seed, {"Seed of sampling; samples depend only on the seed and the input", "sampling"});
 }
 
-// How a translator splits text. automatic: each sentence of a line is translated by itself. line: each line is, as in
-// corpora whose lines are aligned.
+// How a translator splits text. automatic: each sentence of a line is translated by itself. line: each line is
+// translated as a whole, as for line-aligned corpora.
 enum class Sentences { automatic, line };
 constexpr std::array<std::string_view, 2> names_of(Sentences) { return {"auto", "line"}; }
 

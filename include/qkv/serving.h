@@ -35,6 +35,7 @@ class TranslationLoop {
     Prepared& operator=(Prepared&&) noexcept;
     ~Prepared();
 
+    int64_t parts = 0;  // sentences, and parts of long ones
     int64_t source_tokens = 0;
     int64_t most_target_tokens = 0;  // of a hypothesis of the whole text
     int64_t cost = 0;                // source tokens and 1.5 times as many, but no more than the translation may have

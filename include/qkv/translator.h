@@ -21,7 +21,7 @@ struct TokenReport {
   int64_t hypothesis = 0;  // number of the sample, from 0
   std::string token;       // as spelled in the vocabulary
   double log_probability = 0;
-  bool last = false;  // the hypothesis ends here, with the last sentence of the line
+  bool last = false;  // whether it is the last token of the line's last sentence
 };
 
 // The options of the group "execution" do not change a translation.
@@ -43,7 +43,7 @@ struct TranslateOptions : DecodingOptions {
   std::function<void(const std::string&)> on_note = {};
   // Called from time to time with the number of lines completed since the last call, perhaps 0.
   std::function<void(int64_t)> on_progress = {};
-  // Called for each token; true ends the hypothesis, and if n_best is 1 its line. Requires greedy search or sampling.
+  // Called for each token; true ends the hypothesis and, if n_best is 1, the line. Requires greedy search or sampling.
   // Calls are serialized, but come from the threads that translate. The sentences of a line follow each other.
   std::function<bool(const TokenReport&)> on_token = {};
 };

@@ -113,10 +113,10 @@ class Translator:
         on_token: Callable[[TokenReport], object] | None = None,
         **options: Unpack[TranslateOptions],
     ) -> list[Translation]:
-        """Translates texts; result i belongs to text i. An empty text gives an empty text.
+        """Translates lines; result i belongs to line i. An empty line gives an empty text.
 
-        Each sentence is translated by itself, and the white space around it stays as it is; sentences="line" translates
-        each text as a whole. A sentence that is longer than the model's maximum is translated in parts, with a warning.
+        A line may be a text of several lines. Each of its sentences is translated by itself, and the white space around
+        them stays as it is; sentences="line" translates each text as a whole. A sentence that is longer than the model's maximum is translated in parts, with a warning.
         Ctrl-C stops the call after a batch.
 
         >>> translator = qkv.Translator("runs/en-de")
@@ -126,9 +126,10 @@ class Translator:
         >>> translator.translate(["He sleeps."], prefixes=["Er"])[0].text[:2]
         'Er'
 
-        lines: texts; or a column of strings of pandas, polars or pyarrow.
+        lines: strings; or a column of strings of pandas, polars or pyarrow.
         prefixes: one for each line, the beginning of its hypotheses.
-        on_token: called for each token of greedy search or sampling; a true result ends the hypothesis.
+        on_token: called for each token of greedy search or sampling; a true result ends the hypothesis and, if n_best is
+            1, the line. The sentences of a line follow each other.
 
         Raises qkv.Error, a ValueError, that names the invalid line or option, and TypeError for an unknown option.
         """

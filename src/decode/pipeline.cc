@@ -189,12 +189,13 @@ class PipelineRun {
   void submit_next_parts() {
     Parts parts;
     for (size_t i = 0; i < lines_.size() - to_size(new_lines_); i++)
-      if (Open& open = *lines_[i]; open.submitted + open.parts == open.line.parts.size() && !open.line.error) {
-        if (open.parts > 0 && open.line.parts[open.submitted - 1].is_stopped) {
-          open.line.stop_after(open.submitted);
+      if (Open& open = *lines_[i]; open.parts > 0 && open.submitted + open.parts == open.line.parts.size()) {
+        const bool is_stopped = open.line.parts[open.submitted - 1].is_stopped;
+        if (is_stopped) open.line.stop_after(open.submitted);
+        if (is_stopped || open.line.error)
           open.parts = 0;
-        }
-        take_parts(open, parts);
+        else
+          take_parts(open, parts);
       }
     submit(parts);
   }

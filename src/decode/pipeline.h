@@ -92,7 +92,6 @@ struct Line {
     parts.resize(count);
     parts.back().is_last = true;
     sentences.resize(parts.back().sentence + 1);
-    space_after.clear();
   }
 };
 

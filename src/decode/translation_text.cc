@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <utility>
 
 #include "core/fail.h"
 #include "core/json.h"
+#include "core/to_size.h"
 #include "decode/search/search.h"
 #include "io/runs/translation_config.h"
 #include "text/split_long.h"
@@ -14,9 +16,17 @@
 namespace qkv {
 namespace {
 
+// Returns the place of the k-th hypothesis of a part, or of sample k.
+size_t hypothesis_of(const LinePart& part, size_t k, bool is_sample) {
+  const auto sample = std::ranges::find(part.found, static_cast<int64_t>(k), &Decoded::number);
+  if (is_sample && sample != part.found.end()) return to_size(sample - part.found.begin());
+  return std::min(k, part.found.size() - 1);
+}
+
 // Appends a hypothesis of the next part of a line, which has `space` before it. sources: number of source tokens of the
 // parts before it. parts: their number. forced: tokens of each part that count in scores and are not in the hypothesis.
-void append(Hypothesis& all, const Hypothesis& next, const std::string& space, size_t sources, int64_t parts, int64_t forced, double alpha) {
+void append(Hypothesis& all, const Hypothesis& next, const std::string& space, size_t sources, int64_t parts,
+            int64_t forced, double alpha) {
   const auto tokens = [&](const Hypothesis& h, int64_t parts_of_it) {
     return std::pow(static_cast<double>(std::ssize(h.token_scores) + parts_of_it * forced), alpha);
   };
@@ -122,8 +132,8 @@ void TranslationText::add_sentence(Line& line, std::string_view sentence, const 
   const auto fits = [&](std::string_view part) { return std::ssize(source_ids(part, edges)) <= max_length_; };
   const std::vector<std::string> cut = split_long(tokens_.lowercase ? lowercase(sentence) : sentence, fits);
   if (cut.size() > 1 && options.on_note)
-    options.on_note(fmt::format("{}longer than the model's {} tokens, translated in {} parts", named(line), max_length_,
-                                cut.size()));
+    options.on_note(fmt::format("{}{}longer than the model's {} tokens, translated in {} parts", named(line),
+                                sentence == line.source.text ? "" : "a sentence is ", max_length_, cut.size()));
   for (const std::string& piece : cut) {
     LinePart part{line.number, piece, edges, source_ids(piece, edges), {}, {}, {}};
     if (part.source.empty()) continue;
@@ -163,7 +173,7 @@ Translation TranslationText::result(const Line& line, const TranslateOptions& op
     for (const std::string& sentence : line.sentences) sentences.push_back({sentence, ""});
     for (size_t p = 0; p < line.parts.size(); p++) {
       const LinePart& part = line.parts[p];
-      const size_t i = std::min(k, part.found.size() - 1);
+      const size_t i = hypothesis_of(part, k, options.sampling && line.parts.size() > 1);
       Hypothesis next =
           hypothesis(part, part.found[i], i < part.attentions.size() ? &part.attentions[i] : nullptr, options);
       for (std::vector<float>& row : next.attention) {  // over the tokens of all parts
@@ -179,10 +189,11 @@ Translation TranslationText::result(const Line& line, const TranslateOptions& op
                options.length_penalty);
       }
     }
-    all.text += line.space_after;
+    if (line.parts.empty() || !line.parts.back().is_stopped) all.text += line.space_after;
     if (sentences.size() > 1) all.sentences = std::move(sentences);
     result.hypotheses.push_back(std::move(all));
   }
+  std::ranges::stable_sort(result.hypotheses, std::greater<>(), &Hypothesis::score);
   return result;
 }
 

@@ -7,15 +7,18 @@
 namespace qkv {
 namespace {
 
-std::string_view between(const char* begin, const char* end) {
-  return {begin, static_cast<size_t>(end - begin)};
-}
+std::string_view between(const char* begin, const char* end) { return {begin, static_cast<size_t>(end - begin)}; }
 
-// Whether a text ends in Chinese or Japanese. Quotes and brackets belong to the language of what is before them.
-bool ends_unspaced(std::string_view text) {
+// Whether no space is needed after a text: it is empty, ends with white space, or is Chinese or Japanese. Marks belong
+// to the language of what is before them.
+bool needs_no_space(std::string_view text) {
   using namespace sentence;
+  const auto is_mark = [](int32_t code) {
+    return is_quote(code) || is_closing_bracket(code) || is_dash(code) || stop_of(code) != Stop::none;
+  };
   Character last = character_before(text, text.size());
-  while (is_quote(last.code) || is_closing_bracket(last.code)) last = character_before(text, last.begin);
+  if (text.empty() || is_blank(last.code)) return true;
+  while (is_mark(last.code)) last = character_before(text, last.begin);
   return is_unspaced(last.code);
 }
 
@@ -37,8 +40,7 @@ TextSentences split_text_sentences(std::string_view text, const SentenceSplitter
 }
 
 void append_sentence(std::string& text, std::string_view space, std::string_view sentence) {
-  if (!text.empty() && (space.empty() || space == " "))
-    space = sentence.empty() || ends_unspaced(text) ? "" : " ";
+  if (space.empty() || space == " ") space = sentence.empty() || needs_no_space(text) ? "" : " ";
   text.append(space).append(sentence);
 }
 

@@ -23,9 +23,9 @@ struct TextSentences {
 // Splits each line of a text. A sentence ends with its line. The result has views into the text.
 TextSentences split_text_sentences(std::string_view text, const SentenceSplitter& splitter);
 
-// Appends a sentence of a translation, whose source has `space` before it. White space stays as it is, but no space and
-// one space become what the language of the translation has between sentences: nothing in Chinese and Japanese, one
-// space otherwise, and nothing next to an empty text.
+// Appends a sentence of a translation, whose source has `space` between it and the sentence before. White space stays
+// as it is. No space or a single space becomes what the language of the translation has between sentences: nothing in
+// Chinese and Japanese, one space otherwise, and nothing next to an empty text.
 void append_sentence(std::string& text, std::string_view space, std::string_view sentence);
 
 }  // namespace qkv

@@ -5,10 +5,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <map>
+#include <set>
 #include <thread>
 
 #include "core/to_size.h"
 #include "io/runs/run.h"
+#include "qkv/serving.h"
 #include "qkv/system.h"
 #include "tests/decode/random_run.h"
 #include "tests/support/errors.h"
@@ -98,7 +102,8 @@ TEST_F(TranslatorTest, PartsOfALongLineAreJoined) {
   options.on_note = [&](const std::string& note) { notes.push_back(note); };
   const Translation t = translator.translate({line}, options).front();
   ASSERT_EQ(notes.size(), 1u);
-  EXPECT_TRUE(notes.front().starts_with("line 1: longer than the model's 30 tokens, translated in")) << notes.front();
+  EXPECT_TRUE(notes.front().starts_with("line 1: a sentence is longer than the model's 30 tokens, translated in"))
+      << notes.front();
   for (const Hypothesis& h : t.hypotheses) {
     ASSERT_EQ(h.attention.size(), h.tokens.size());
     double sum = 0;
@@ -185,9 +190,55 @@ TEST_F(TranslatorTest, EmptyLinesHaveOneEmptyHypothesis) {
 
 // A text of four sentences, two of them in one line.
 const std::vector<std::string> kFour = {"The dog sees the cat.", "He sleeps in the garden.", "a dog reads",
-                                             "The old cat sleeps"};
-const std::string kFourInText = "  " + kFour[0] + " " + kFour[1] + "\n\n\t" + kFour[2] + " \r\n" +
-                                kFour[3] + "\n";
+                                        "The old cat sleeps"};
+const std::string kFourInText = "  " + kFour[0] + " " + kFour[1] + "\n\n\t" + kFour[2] + " \r\n" + kFour[3] + "\n";
+
+// Expects a hypothesis that joins those of the sentences, given by their places.
+void expect_joined(const Translation& whole, const std::vector<Translation>& parts, const std::vector<size_t>& places) {
+  Hypothesis wanted;
+  std::vector<std::string> texts, source_tokens;
+  double score = 0, length = 0;
+  for (size_t i = 0; i < parts.size(); i++) {
+    const Hypothesis& h = parts[i].hypotheses[places[i]];
+    const auto sources = static_cast<int32_t>(source_tokens.size());
+    const auto targets = static_cast<int32_t>(wanted.tokens.size());
+    for (const Alignment& a : h.alignment) wanted.alignment.push_back({a.source + sources, a.target + targets});
+    for (const std::vector<float>& row : h.attention) {
+      wanted.attention.emplace_back(sources, 0.0f);
+      wanted.attention.back().insert(wanted.attention.back().end(), row.begin(), row.end());
+    }
+    source_tokens.insert(source_tokens.end(), parts[i].source_tokens.begin(), parts[i].source_tokens.end());
+    wanted.tokens.insert(wanted.tokens.end(), h.tokens.begin(), h.tokens.end());
+    wanted.token_scores.insert(wanted.token_scores.end(), h.token_scores.begin(), h.token_scores.end());
+    wanted.log_probability += h.log_probability;
+    score += h.score * static_cast<double>(h.token_scores.size());
+    length += static_cast<double>(h.token_scores.size());
+    wanted.sentences.push_back({parts[i].source, h.text});
+    texts.push_back(h.text);
+    if (i + 1 == parts.size() || h.token_scores.size() == h.tokens.size()) continue;
+    wanted.tokens.push_back("</s>");
+    wanted.attention.emplace_back();  // not reported for a sentence alone, as is its alignment
+  }
+  wanted.text = "  " + texts[0] + " " + texts[1] + "\n\n\t" + texts[2] + " \r\n" + texts[3] + "\n";
+  const auto found = std::ranges::find(whole.hypotheses, wanted.text, &Hypothesis::text);
+  ASSERT_TRUE(found != whole.hypotheses.end());
+  EXPECT_EQ(whole.source_tokens, source_tokens);
+  EXPECT_EQ(found->tokens, wanted.tokens);
+  EXPECT_EQ(found->token_scores, wanted.token_scores);
+  EXPECT_EQ(found->sentences, wanted.sentences);
+  EXPECT_NEAR(found->log_probability, wanted.log_probability, 1e-9);
+  EXPECT_NEAR(found->score, score / length, 1e-9);
+  ASSERT_EQ(found->alignment.size(), wanted.tokens.size());
+  for (const Alignment& a : wanted.alignment) EXPECT_EQ(found->alignment[to_size(a.target)], a);
+  ASSERT_EQ(found->attention.size(), wanted.tokens.size());
+  for (size_t i = 0; i < wanted.tokens.size(); i++) {
+    std::vector<float>& row = wanted.attention[i];
+    EXPECT_EQ(found->attention[i].size(), source_tokens.size());
+    if (row.empty()) continue;
+    row.resize(source_tokens.size());
+    EXPECT_EQ(found->attention[i], row);
+  }
+}
 
 TEST_F(TranslatorTest, SentencesOfATextAreTranslatedOneByOne) {
   const Translator translator = make();
@@ -199,37 +250,8 @@ TEST_F(TranslatorTest, SentencesOfATextAreTranslatedOneByOne) {
   const Translation whole = translator.translate({kFourInText}, options).front();
   EXPECT_EQ(whole.source, kFourInText);
   ASSERT_EQ(whole.hypotheses.size(), 3u);
-  for (size_t k = 0; k < 3; k++) {
-    const Hypothesis& found = whole.hypotheses[k];
-    std::vector<std::string> source_tokens, tokens, texts;
-    std::vector<double> scores;
-    std::vector<Alignment> alignment;
-    for (const Translation& part : parts) {
-      const Hypothesis& h = part.hypotheses[k];
-      for (const Alignment& a : h.alignment)
-        alignment.push_back({a.source + static_cast<int32_t>(source_tokens.size()),
-                             a.target + static_cast<int32_t>(tokens.size())});
-      source_tokens.insert(source_tokens.end(), part.source_tokens.begin(), part.source_tokens.end());
-      tokens.insert(tokens.end(), h.tokens.begin(), h.tokens.end());
-      scores.insert(scores.end(), h.token_scores.begin(), h.token_scores.end());
-      texts.push_back(h.text);
-      if (&part == &parts.back() || h.token_scores.size() == h.tokens.size()) continue;
-      tokens.push_back("</s>");
-    }
-    EXPECT_EQ(found.text, "  " + texts[0] + " " + texts[1] + "\n\n\t" + texts[2] + " \r\n" + texts[3] + "\n");
-    EXPECT_EQ(whole.source_tokens, source_tokens);
-    EXPECT_EQ(found.tokens, tokens);
-    EXPECT_EQ(found.token_scores, scores);
-    EXPECT_EQ(found.alignment.size(), tokens.size());
-    for (const Alignment& a : alignment) EXPECT_TRUE(std::ranges::find(found.alignment, a) != found.alignment.end());
-    EXPECT_EQ(found.attention.size(), tokens.size());
-    std::vector<SentencePair> pairs;
-    for (size_t i = 0; i < 4; i++) pairs.push_back({kFour[i], texts[i]});
-    EXPECT_EQ(found.sentences, pairs);
-    EXPECT_TRUE(parts[0].hypotheses[k].sentences.empty());
-    EXPECT_TRUE(found.token_scores.size() == tokens.size() || found.token_scores.size() == tokens.size() + 1);
-    for (const std::vector<float>& row : found.attention) EXPECT_EQ(row.size(), source_tokens.size());
-  }
+  EXPECT_TRUE(std::ranges::is_sorted(whole.hypotheses, std::greater<>(), &Hypothesis::score));
+  for (size_t k = 0; k < 3; k++) expect_joined(whole, parts, {k, k, k, k});
 }
 
 TEST_F(TranslatorTest, LinesPrefixesAndAlternativesAreNotSplit) {
@@ -252,7 +274,8 @@ TEST_F(TranslatorTest, LinesPrefixesAndAlternativesAreNotSplit) {
   for (const std::string& sentence : kFour) {
     TranslateOptions as_line;
     as_line.sentences = Sentences::line;
-    EXPECT_EQ(translator.translate({sentence}).front().text(), translator.translate({sentence}, as_line).front().text());
+    EXPECT_EQ(translator.translate({sentence}).front().text(),
+              translator.translate({sentence}, as_line).front().text());
   }
 }
 
@@ -269,14 +292,60 @@ TEST_F(TranslatorTest, SentencesDoNotEndAtAbbreviationsOfTheRun) {
   EXPECT_EQ(source_tokens(translator, Sentences::automatic), source_tokens(translator, Sentences::line));
 }
 
+TEST_F(TranslatorTest, SamplesOfATextAreThoseOfItsSentences) {
+  const Translator translator = make();
+  TranslateOptions options;
+  options.sampling = options.alignment = options.attention = true;
+  options.n_best = 4;
+  const std::vector<Translation> parts = translator.translate(kFour, options);
+  const Translation whole = translator.translate({kFourInText}, options).front();
+  EXPECT_TRUE(std::ranges::is_sorted(whole.hypotheses, std::greater<>(), &Hypothesis::score));
+  std::map<int64_t, std::string> streamed;  // by the number of the sample
+  TranslationLoop loop(translator);
+  TranslationLoop::Events events;
+  events.on_token = [&](const TokenReport& report, const std::string& text) {
+    streamed[report.hypothesis] = text;
+    return false;
+  };
+  loop.add(loop.prepare({kFourInText}, options), events);
+  while (loop.step()) {
+  }
+  ASSERT_EQ(streamed.size(), 4u);
+  std::multiset<std::string> texts, answers;
+  for (const auto& [number, text] : streamed) texts.insert(text);
+  for (const Hypothesis& h : whole.hypotheses) answers.insert(h.text);
+  EXPECT_EQ(texts, answers);
+  for (size_t i = 0; i < kFour.size(); i++) {  // each sample of a sentence is in one of the text
+    std::multiset<std::string> alone, within;
+    for (const Hypothesis& h : parts[i].hypotheses) alone.insert(h.text);
+    for (const Hypothesis& h : whole.hypotheses) within.insert(h.sentences[i].text);
+    EXPECT_EQ(alone, within);
+  }
+}
+
+TEST_F(TranslatorTest, ErrorOfACallbackEndsTheTranslation) {
+  const Translator translator = make();
+  TranslateOptions options;
+  options.beam = 1;
+  options.on_token = [](const TokenReport&) -> bool { throw Error("enough"); };
+  for (const int64_t workers : {1, 2}) {
+    options.workers = workers;
+    options.batch_tokens = 1;
+    EXPECT_EQ(error_of([&] { translator.translate({kFourInText, kFour[0], kFourInText}, options); }), "enough");
+  }
+}
+
 TEST_F(TranslatorTest, TokensOfSentencesAreReportedInOrder) {
   const Translator translator = make();
   TranslateOptions options;
   options.beam = 1;
-  options.workers = 2;
-  std::vector<std::vector<std::string>> reported(2);
-  std::vector<int> ends(2);
-  const std::vector<std::string> texts = {kFourInText, kFour[2] + "\n" + kFour[0] + " " + kFour[3]};
+  options.workers = 3;
+  options.batch_tokens = 1;  // a sentence a batch
+  std::vector<std::string> texts;
+  for (size_t i = 0; i < 6; i++)
+    texts.push_back(i % 2 == 0 ? kFourInText : kFour[2] + "\n" + kFour[0] + " " + kFour[3]);
+  std::vector<std::vector<std::string>> reported(texts.size());
+  std::vector<int> ends(texts.size());
   options.on_token = [&](const TokenReport& report) {
     const size_t line = to_size(report.line);
     EXPECT_EQ(ends[line], 0);
@@ -291,11 +360,15 @@ TEST_F(TranslatorTest, TokensOfSentencesAreReportedInOrder) {
     reported[i].resize(tokens.size());  // the end token may follow
     EXPECT_EQ(reported[i], tokens);
   }
-  EXPECT_EQ(found[0].text(), translator.translate({kFourInText}, [&] {
-                               TranslateOptions plain = options;
-                               plain.on_token = {};
-                               return plain;
-                             }()).front().text());
+  EXPECT_EQ(found[0].text(), translator
+                                 .translate({kFourInText},
+                                            [&] {
+                                              TranslateOptions plain = options;
+                                              plain.on_token = {};
+                                              return plain;
+                                            }())
+                                 .front()
+                                 .text());
 }
 
 TEST_F(TranslatorTest, EndedHypothesisEndsItsText) {

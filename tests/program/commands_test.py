@@ -79,7 +79,8 @@ def test_translations_keep_order_and_white_space(trained):
 
 
 def test_sentences_of_a_line_are_translated_one_by_one(trained):
-    _, output, error = qkv("translate", trained, text="The dog sees the cat. He sleeps.\nThe dog sees the cat.\nHe sleeps.\n")
+    text = "The dog sees the cat. He sleeps.\nThe dog sees the cat.\nHe sleeps.\n"
+    _, output, error = qkv("translate", trained, text=text)
     both, first, second = output.splitlines()
     assert both == f"{first} {second}" and error == ""
     whole = qkv("translate", trained, "--sentences", "line", text="The dog sees the cat. He sleeps.\nHe sleeps.\n")[1]
@@ -92,7 +93,7 @@ def test_a_long_sentence_is_translated_in_parts(trained):
     words = "the dog sees the cat in the garden, "
     _, output, error = qkv("translate", trained, "--beam", 2, text=words * 20 + "\n")
     assert output.count("\n") == 1
-    assert "line 1: longer than the model's 40 tokens, translated in" in error
+    assert "line 1: a sentence is longer than the model's 40 tokens, translated in" in error
     *notes, last = qkv("translate", trained, "--beam", 1, text=(words * 10 + "\n") * 13)[2].splitlines()
     assert len(notes) == 10 and last == "qkv: 3 further sentences were translated in parts"
 

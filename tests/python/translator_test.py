@@ -10,7 +10,7 @@ import pytest
 
 import qkv
 
-LINES = ["The dog sees the cat.", "", "   ", "He sleeps.", "The dog sees the cat."]
+LINES = ["The dog sees the cat.", "", "   ", "He sleeps.", "The dog sees the cat.", "He sleeps.  The dog sees the cat."]
 
 
 @pytest.fixture(scope="module")
@@ -40,6 +40,7 @@ def test_results_match_the_json_of_the_program(translator, trained, run_program)
             assert h.token_scores == pytest.approx(exact["token_scores"], abs=1e-6)
             assert [list(pair) for pair in h.alignment] == exact["alignment"]
             assert [word for word, _ in h.words] == [w["word"] for w in exact.get("words", [])]
+            assert h.sentences == [(s["source"], s["text"]) for s in exact.get("sentences", [])]
             np.testing.assert_allclose(h.attention, exact["attention"], atol=1e-5)
 
 
@@ -92,6 +93,19 @@ def test_callback_exceptions_are_raised(translator):
     for workers in (1, 2):
         with pytest.raises(KeyError):
             translator.translate(LINES, beam=1, workers=workers, on_token=fail)
+        with pytest.raises(KeyError):
+            translator.translate([" ".join(LINES)] * 3, beam=1, batch_tokens=1, workers=workers, on_token=fail)
+
+
+def test_a_text_has_the_translations_of_its_sentences(translator):
+    parts = [t.text for t in translator.translate(["He sleeps.", "The dog sees the cat.", "a cat"])]
+    text = " {}  {}\r\n\n- {}\n"
+    found = translator.translate([text.format("He sleeps.", "The dog sees the cat.", "a cat")])[0]
+    whole = translator.translate(["He sleeps. The dog sees the cat."], sentences="line")[0].hypotheses[0]
+    assert whole.sentences == [] and "</s>" not in whole.tokens
+    assert [source for source, _ in found.hypotheses[0].sentences] == ["He sleeps.", "The dog sees the cat.", "- a cat"]
+    assert found.text.startswith(f" {parts[0]}  {parts[1]}\r\n\n") and found.text.endswith("\n")
+    assert found.hypotheses[0].tokens.count("</s>") <= 2
 
 
 def test_async_results_and_streams(translator):
@@ -113,8 +127,8 @@ def test_no_lines_give_no_translations(translator):
 
 
 def test_a_long_line_is_translated_in_parts_with_a_warning(translator):
-    with pytest.warns(UserWarning, match="line 1: longer than the model's 40 tokens, translated in"):
-        assert len(translator.translate(["The dog sees the cat in the garden. " * 20], beam=2)) == 1
+    with pytest.warns(UserWarning, match="line 1: a sentence is longer than the model's 40 tokens, translated in"):
+        assert len(translator.translate(["the dog sees the cat in the garden, " * 20], beam=2)) == 1
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         translator.translate(LINES)

@@ -31,7 +31,8 @@ TEST(TextSentences, EndWithTheirLine) {
 }
 
 TEST(TextSentences, AreAllBytesOfTheText) {
-  const std::vector<std::string> parts = {"Ja.", " ", "\n", "\r\n", "\t", "Mr.", "好。", "\u3000", "\xff", "x", "«A»!", "\u00a0"};
+  const std::vector<std::string> parts = {"Ja.",  " ",      "\n",   "\r\n", "\t",   "Mr.",
+                                          "好。", "\u3000", "\xff", "x",    "«A»!", "\u00a0"};
   for (uint64_t round = 0; round < 500; round++) {
     Random random(round, Stream::shuffle, 0);
     std::string text, again;
@@ -48,13 +49,21 @@ TEST(AppendSentence, KeepsWhiteSpace) {
 }
 
 TEST(AppendSentence, SeparatesSentencesAsTheLanguageDoes) {
-  EXPECT_EQ(together({{"", "One."}, {"", "Two."}, {" ", "Three."}}), "One. Two. Three.");        // from Chinese
-  EXPECT_EQ(together({{"", "一。"}, {" ", "「二。」"}, {"", "三"}}), "一。「二。」三");              // from English
+  EXPECT_EQ(together({{"", "One."}, {"", "Two."}, {" ", "Three."}}), "One. Two. Three.");  // from Chinese
+  EXPECT_EQ(together({{"", "一。"}, {" ", "「二。」"}, {"", "三"}}), "一。「二。」三");    // from English
   EXPECT_EQ(together({{"", "他说：“好。”"}, {" ", "然后"}}), "他说：“好。”然后");
   EXPECT_EQ(together({{"", "“Good.”"}, {"", "(Yes.)"}, {"", "No."}}), "“Good.” (Yes.) No.");
 }
 
+TEST(AppendSentence, LooksPastMarksForTheLanguage) {
+  EXPECT_EQ(together({{"", "他走了……"}, {" ", "然后？"}, {" ", "好——"}, {" ", "走"}}), "他走了……然后？好——走");
+  EXPECT_EQ(together({{"", "He left…"}, {"", "Then?"}, {"", "Go!)"}, {"", "2020."}, {"", "x"}}),
+            "He left… Then? Go!) 2020. x");
+}
+
 TEST(AppendSentence, PutsNoSpaceNextToAnEmptyText) {
+  EXPECT_EQ(together({{"", ""}, {" ", "Two."}}), "Two.");
+  EXPECT_EQ(together({{"\t", ""}, {" ", "Two."}}), "\tTwo.");
   EXPECT_EQ(together({{"", "One."}, {" ", ""}, {" ", "Two."}, {" ", ""}}), "One. Two.");
   EXPECT_EQ(together({{"", "One."}, {"\n", ""}, {"\n", "Two."}}), "One.\n\nTwo.");
 }

@@ -40,6 +40,7 @@ struct Decoded {
   double log_probability = 0;                       // their sum, without penalties
   double score = 0;                                 // orders hypotheses; higher is better
   bool ended = false;                               // ends with the end token; false: truncated
+  int64_t number = 0;                               // of the sample, from 0; 0 of a search
 
   // Returns all tokens, including the end token.
   std::vector<int32_t> with_end(int32_t end) const {

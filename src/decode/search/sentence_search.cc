@@ -172,12 +172,14 @@ double SentenceSearch::score_of(double sum, int64_t tokens) const {
 
 // Finishes the hypothesis that ends with candidate c.
 void SentenceSearch::finish(const Candidate& c) {
-  nodes_.push_back({live_[to_size(c.parent)].last, c.token, c.log_p});
-  add_finished(std::ssize(nodes_) - 1, c.sum, t_ + 1);
+  const Live& parent = live_[to_size(c.parent)];
+  nodes_.push_back({parent.last, c.token, c.log_p});
+  add_finished(std::ssize(nodes_) - 1, parent.number, c.sum, t_ + 1);
 }
 
-void SentenceSearch::add_finished(int64_t last, double sum, int64_t tokens) {
+void SentenceSearch::add_finished(int64_t last, int64_t number, double sum, int64_t tokens) {
   Decoded d;
+  d.number = number;
   for (const Node& node : path(static_cast<int32_t>(last))) {
     d.ended = node.token == options_.end;
     if (!d.ended) d.ids.push_back(node.token);

@@ -65,8 +65,8 @@ class SentenceSearch : public Sequence {
   bool has_enough(const std::vector<Candidate>& kept) const;
   bool is_unbeaten(double best_live) const;
   void finish(const Candidate& c);
-  void finish_early(const Live& live, int64_t tokens) { add_finished(live.last, live.sum, tokens); }
-  void add_finished(int64_t last, double sum, int64_t tokens);
+  void finish_early(const Live& live, int64_t tokens) { add_finished(live.last, live.number, live.sum, tokens); }
+  void add_finished(int64_t last, int64_t number, double sum, int64_t tokens);
   double score_of(double sum, int64_t tokens) const;
   void advance(const std::vector<Candidate>& kept, KeyValueCache& cache);
   void record(int64_t number, const Candidate& c);

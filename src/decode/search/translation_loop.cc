@@ -41,13 +41,15 @@ struct TranslationLoop::Prepared::Text {
     Written& hypothesis = written[event.hypothesis];
     if (event.token != search.end) hypothesis.ids.push_back(event.token);
     std::string text = hypothesis.before;
-    append_sentence(text, part.space, tokens.decode(hypothesis.ids));
-    if (event.last) hypothesis = {text, {}};
-    if (event.last && part.is_last) text += line.space_after;
-    return report_token(event, part, tokens, options.n_best == 1, [&](TokenReport report) {
+    if (added == 1) text = part.space;
+    append_sentence(text, added == 1 ? "" : part.space, tokens.decode(hypothesis.ids));
+    const std::string so_far = event.last && part.is_last ? text + line.space_after : text;
+    const bool ends = report_token(event, part, tokens, options.n_best == 1, [&](TokenReport report) {
       report.line = 0;
-      return events.on_token(report, text);
+      return events.on_token(report, so_far);
     });
+    if (event.last || ends) hypothesis = {std::move(text), {}};
+    return ends;
   }
 };
 
@@ -244,6 +246,7 @@ TranslationLoop::Prepared TranslationLoop::prepare(const SourceLine& line, const
     const DecodingNeed need = decoding_need(translator.models, {0, input_of(part), &t.search, options.alternatives});
     prepared.source_tokens += std::ssize(part.source);
     prepared.most_target_tokens += max_tokens(translator.models, input_of(part), t.search);
+    prepared.parts++;
     prepared.cost += part_cost(translator.models, part, t.search);
     prepared.rows = std::max(prepared.rows, need.rows);
     prepared.bytes = std::max(prepared.bytes, need.bytes);

@@ -21,7 +21,7 @@ struct DecodingDefaults {
 
 template <class Visitor>
 void visit_fields(DecodingDefaults& c, Visitor&& visit) {
-  visit("sentences", c.sentences, {"Whether sentences are translated one by one", "search"});
+  visit("sentences", c.sentences, {"How text is split", "search"});
   visit("beam", c.beam, {"Hypotheses kept per step", "search", between(1, 1024)});
   visit("length_penalty", c.length_penalty, {"Divide scores by length^penalty", "search", between(-10, 10)});
   visit("early_stopping", c.early_stopping, {"When beam search ends", "search"});

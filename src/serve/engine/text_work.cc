@@ -257,17 +257,18 @@ class AttentionLimit {
 };
 
 // Throws HttpError 400 for a stream whose events, each with the translation so far, may repeat too much of it:
-// T (T + 1) / 2 tokens for each hypothesis of T.
+// T (T + 1) / 2 tokens for each hypothesis of T. Of several sentences, few are as long as they may be.
 class RepeatLimit {
  public:
   void add(const TranslateOptions& options, const TranslationLoop::Prepared& text) {
-    const auto T = static_cast<double>(text.most_target_tokens);
+    const int64_t most = text.parts > 1 ? text.cost - text.source_tokens : text.most_target_tokens;
+    const auto T = static_cast<double>(most);
     tokens_ += static_cast<double>(options.n_best) * T * (T + 1) / 2;
     if (tokens_ > static_cast<double>(kMostRepeated))
       refuse_field("stream",
                    "would repeat up to {:.0f} tokens in its events, more than {}: up to {} target tokens for this text "
                    "(set max_length, or stream fewer or shorter texts)",
-                   tokens_, kMostRepeated, text.most_target_tokens);
+                   tokens_, kMostRepeated, most);
   }
 
  private:
