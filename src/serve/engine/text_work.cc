@@ -257,7 +257,7 @@ class AttentionLimit {
 };
 
 // Throws HttpError 400 for a stream whose events, each with the translation so far, may repeat too much of it:
-// T (T + 1) / 2 tokens for each hypothesis of T. Of several sentences, few are as long as they may be.
+// T (T + 1) / 2 tokens for each hypothesis of T. Few sentences of a text are as long as they may be.
 class RepeatLimit {
  public:
   void add(const TranslateOptions& options, const TranslationLoop::Prepared& text) {
