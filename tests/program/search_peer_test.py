@@ -17,7 +17,9 @@ def imported(source, folder):
 
 
 def translated(run, lines, *options):
-    return [json.loads(line) for line in qkv("translate", run, "--json", *options, text="\n".join(lines) + "\n")[1].splitlines()]
+    """Translates each line as a whole, as CTranslate2 does."""
+    options = ("--json", "--sentences", "line", *options)
+    return [json.loads(line) for line in qkv("translate", run, *options, text="\n".join(lines) + "\n")[1].splitlines()]
 
 
 @pytest.fixture(scope="module")

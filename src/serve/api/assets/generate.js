@@ -1,7 +1,8 @@
 // Text generation: tokens with their probabilities and alternatives.
 
 const generating = new Requests('generate');
-let tokens = [];  // {span, others}: others are [token, log-probability, whether it was taken]
+// {span, others}: others are [token, log-probability, whether it was taken].
+let tokens = [];
 const generated = () => $('tokens').textContent, showCopyText = copies($('copy-text'), generated);
 const visible = text => text.replace(/\n/g, '⏎').replace(/^ | $/g, '␣');
 

@@ -1,7 +1,8 @@
 // Recommendations: the history, and suggestions with the events behind them.
 
 const searching = new Requests('search'), suggesting = new Requests('recommend');
-let answered = false;  // whether suggestions were shown
+// Whether suggestions were shown.
+let answered = false;
 let past = [];         // {item, title}, oldest first
 let offered = [];      // items that the search found
 let active = -1;       // the selected one

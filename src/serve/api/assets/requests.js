@@ -1,7 +1,8 @@
 // Requests to the server: the key, errors, a server that is busy, streams. This is the first part of the script of the
 // page, after attention_view.js, which has `$`, `element`, `onArrows` and the drawing of maps.
 
-let secret = '';  // the key, as the user typed it
+// The key, as the user typed it.
+let secret = '';
 let asking;       // a promise while the dialog is open
 
 // Asks for the key. Resolves to false if the user cancels.
@@ -123,7 +124,8 @@ class Requests {
         const parts = (text + decoder.decode(value, {stream: true})).split('\n\n');
         text = parts.pop();
         for (const part of parts) {
-          if (!part.startsWith('data: ') || complete) continue;  // a comment keeps the connection open
+          // A comment keeps the connection open.
+          if (!part.startsWith('data: ') || complete) continue;
           complete = part === 'data: [DONE]';
           const event = complete ? {} : JSON.parse(part.slice(6));
           if (event.error) throw new Error(event.error.message);

@@ -13,7 +13,8 @@ function languageName(code) {
   try {
     return languages.find(language => language.code === code)?.name ?? english.of(code);
   } catch {
-    return code;  // of another form than those of browsers, such as "eng_Latn"
+    // The code has another form than those of browsers, such as "eng_Latn".
+    return code;
   }
 }
 
@@ -42,11 +43,13 @@ function translator() {
 const translating = new Requests('translate'), attending = new Requests('attention');
 const offering = new Requests('alternatives');
 let timer;
-let sentences = [];  // of the source, lines with text until they are translated: {text, start, line, before, translation,
-                     // after, maps}. start is a place in the source, before and after are white space around a translation
-let words = [];      // of the translation: {span, sentence, start, end}
-let pointed;         // one of them
-let attended;        // the sentence whose maps are shown
+// The sentences of the source, lines with text until they are translated: {text, start, line, before, translation,
+// after, maps}. start is a place in the source, before and after are white space around a translation.
+let sentences = [];
+// The words of the translation: {span, sentence, start, end}.
+let words = [];
+// One of the words, and the sentence whose maps are shown.
+let pointed, attended;
 
 const translationText = () => [...$('translation').children].map(line => line.textContent).join('\n');
 const showCopy = copies($('copy'), translationText);
@@ -76,18 +79,16 @@ function readSource() {
 
 // Returns the sentences of a translated line. pairs: {source, text} of each, or none of a line that is one sentence.
 function sentencesOf(whole, pairs = []) {
-  const found = [];
   let at = 0, done = 0;
-  for (const {source, text} of pairs) {
+  const found = pairs.map(({source, text}) => {
     const begin = whole.text.indexOf(source, at), end = whole.translation.indexOf(text, done);
     const before = whole.translation.slice(done, end);
-    found.push({...whole, text: source, start: whole.start + begin, before, translation: text});
     at = begin + source.length;
     done = end + text.length;
-  }
-  if (!found.length) return [whole];
-  found.at(-1).after = whole.translation.slice(done);
-  return found;
+    return {...whole, text: source, start: whole.start + begin, before, translation: text};
+  });
+  if (found.length) found.at(-1).after = whole.translation.slice(done);
+  return found.length ? found : [whole];
 }
 
 async function translate() {

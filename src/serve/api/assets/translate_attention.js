@@ -98,7 +98,8 @@ function showTable() {
 }
 
 $('words').checked = true;
-$('words').addEventListener('change', () => {  // the maps of words have no pieces
+// The maps of words have no pieces.
+$('words').addEventListener('change', () => {
   if (!$('words').checked) attend(attended, false);
 });
 $('map').addEventListener('drawn', () => {
@@ -106,6 +107,7 @@ $('map').addEventListener('drawn', () => {
   pointAt(pointed);
 });
 $('as-table').ontoggle = showTable;
-$('readout').ariaLive = 'off';  // it is said while the user moves in the map, not when a map is drawn
+// The readout is said while the user moves in the map, not when a map is drawn.
+$('readout').ariaLive = 'off';
 $('map').onfocus = () => { $('readout').ariaLive = 'polite'; };
 $('map').onblur = () => { $('readout').ariaLive = 'off'; };
