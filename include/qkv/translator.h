@@ -168,9 +168,8 @@ class Translator {
   // itself, unless options.sentences says otherwise, and the white space around it stays. A sentence longer than the
   // model's max_length is split at the ends of clauses. Tokens, scores, alignment and attention are those of the
   // sentences, one after the other, with the end tokens between them, and hypothesis k has hypothesis k of each. An
-  // empty line gives an empty text.
-  // `prefixes`: empty, or one for each line. Throws Error for an option out of range, and for invalid UTF-8 with the
-  // number of the line.
+  // empty line gives an empty text. `prefixes`: empty, or one for each line. Throws Error for an option out of range,
+  // and for invalid UTF-8 with the number of the line.
   std::vector<Translation> translate(const std::vector<std::string>& lines, const TranslateOptions& options = {},
                                      const std::vector<std::string>& prefixes = {}) const;
 

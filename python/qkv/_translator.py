@@ -116,8 +116,8 @@ class Translator:
         """Translates lines; result i belongs to line i. An empty line gives an empty text.
 
         A line may be a text of several lines. Each of its sentences is translated by itself, and the white space around
-        them stays as it is; sentences="line" translates each text as a whole. A sentence that is longer than the model's maximum is translated in parts, with a warning.
-        Ctrl-C stops the call after a batch.
+        them stays as it is; sentences="line" translates each text as a whole. A sentence that is longer than the model's
+        maximum is translated in parts, with a warning. Ctrl-C stops the call after a batch.
 
         >>> translator = qkv.Translator("runs/en-de")
         >>> first, second = translator.translate(["He sleeps."], beam=4, n_best=2)[0].hypotheses

@@ -73,7 +73,7 @@ struct LinePart {
   std::vector<Decoded> found;      // best first
   std::vector<Forced> attentions;  // for each of `found`, if requested
   size_t sentence = 0;             // of the line, from 0
-  std::string space = {};          // before it in the line
+  std::string space = {};          // between the part before it and this one
   bool is_last = true;             // of its line
   bool is_stopped = false;         // on_token has ended its line here
 };
@@ -85,7 +85,7 @@ struct Line {
   std::vector<LinePart> parts;  // none for an empty line
   std::exception_ptr error;     // rethrown when the line would be written
   std::vector<std::string> sentences = {};
-  std::string space_after = {};  // after the last part
+  std::string space_before = {}, space_after = {};  // before the first part and after the last one
 
   // Drops the parts after the first `count`.
   void stop_after(size_t count) {

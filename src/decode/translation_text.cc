@@ -139,7 +139,7 @@ void TranslationText::add_sentence(Line& line, std::string_view sentence, const 
     if (part.source.empty()) continue;
     if (!line.parts.empty()) line.parts.back().is_last = false;
     part.sentence = line.sentences.size();
-    part.space = std::exchange(line.space_after, "");
+    (line.parts.empty() ? line.space_before : part.space) = std::exchange(line.space_after, "");
     line.parts.push_back(std::move(part));
   }
   line.sentences.emplace_back(sentence);
@@ -160,41 +160,45 @@ Translation TranslationText::result(const Line& line, const TranslateOptions& op
   Translation result;
   result.source = line.source.text;
   size_t count = 1;
-  std::vector<size_t> sources_before;  // number of source tokens before each part
+  std::vector<size_t> sources_before;  // number of source tokens before each part, and of all
   for (const LinePart& part : line.parts) {
     if (part.found.empty()) fail("{}the model gives no finite score", named(line));
     count = std::max(count, part.found.size());
     sources_before.push_back(result.source_tokens.size());
     for (std::string& piece : tokenizers_.source.pieces(part.source)) result.source_tokens.push_back(std::move(piece));
   }
-  for (size_t k = 0; k < count; k++) {
-    Hypothesis all;
-    std::vector<SentencePair> sentences;
-    for (const std::string& sentence : line.sentences) sentences.push_back({sentence, ""});
-    for (size_t p = 0; p < line.parts.size(); p++) {
-      const LinePart& part = line.parts[p];
-      const size_t i = hypothesis_of(part, k, options.sampling && line.parts.size() > 1);
-      Hypothesis next =
-          hypothesis(part, part.found[i], i < part.attentions.size() ? &part.attentions[i] : nullptr, options);
-      for (std::vector<float>& row : next.attention) {  // over the tokens of all parts
-        row.insert(row.begin(), sources_before[p], 0);
-        row.resize(result.source_tokens.size());
-      }
-      append_sentence(sentences[part.sentence].text, "", next.text);
-      if (p == 0) {
-        next.text.insert(0, part.space);
-        all = std::move(next);
-      } else {
-        append(all, next, part.space, sources_before[p], static_cast<int64_t>(p), tokens_forced(part.edges.start),
-               options.length_penalty);
-      }
-    }
-    if (line.parts.empty() || !line.parts.back().is_stopped) all.text += line.space_after;
-    if (sentences.size() > 1) all.sentences = std::move(sentences);
-    result.hypotheses.push_back(std::move(all));
-  }
+  sources_before.push_back(result.source_tokens.size());
+  for (size_t k = 0; k < count; k++) result.hypotheses.push_back(joined(line, k, sources_before, options));
   std::ranges::stable_sort(result.hypotheses, std::greater<>(), &Hypothesis::score);
   return result;
+}
+
+Hypothesis TranslationText::joined(const Line& line, size_t k, const std::vector<size_t>& sources_before,
+                                   const TranslateOptions& options) const {
+  Hypothesis all;
+  std::vector<SentencePair> sentences;
+  if (line.sentences.size() > 1)
+    for (const std::string& sentence : line.sentences) sentences.push_back({sentence, ""});
+  for (size_t p = 0; p < line.parts.size(); p++) {
+    const LinePart& part = line.parts[p];
+    const size_t i = hypothesis_of(part, k, options.sampling && line.parts.size() > 1);
+    Hypothesis next =
+        hypothesis(part, part.found[i], i < part.attentions.size() ? &part.attentions[i] : nullptr, options);
+    for (std::vector<float>& row : next.attention) {  // over the tokens of all parts
+      row.insert(row.begin(), sources_before[p], 0);
+      row.resize(sources_before.back());
+    }
+    if (!sentences.empty()) append_sentence(sentences[part.sentence].text, "", next.text);
+    if (p == 0)
+      all = std::move(next);
+    else
+      append(all, next, part.space, sources_before[p], static_cast<int64_t>(p), tokens_forced(part.edges.start),
+             options.length_penalty);
+  }
+  all.text.insert(0, line.space_before);
+  if (line.parts.empty() || !line.parts.back().is_stopped) all.text += line.space_after;
+  all.sentences = std::move(sentences);
+  return all;
 }
 
 Hypothesis TranslationText::hypothesis(const LinePart& part, const Decoded& decoded, const Forced* forced,

@@ -55,6 +55,9 @@ class TranslationText {
   void add_sentence(Line& line, std::string_view sentence, const SentenceEdges& edges,
                     const TranslateOptions& options) const;
   void set_prefix(Line& line, const TranslateOptions& options) const;
+  // Returns hypothesis k of a line. sources_before: the number of source tokens before each part, and of all.
+  Hypothesis joined(const Line& line, size_t k, const std::vector<size_t>& sources_before,
+                    const TranslateOptions& options) const;
 
   const TokenizerPair tokenizers_;
   const TranslationTokens tokens_;

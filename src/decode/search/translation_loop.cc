@@ -38,11 +38,10 @@ struct TranslationLoop::Prepared::Text {
 
   bool report(const TokenEvent& event, const Tokenizer& tokens) {
     LinePart& part = line.parts[added - 1];
-    Written& hypothesis = written[event.hypothesis];
+    Written& hypothesis = written.try_emplace(event.hypothesis, Written{line.space_before}).first->second;
     if (event.token != search.end) hypothesis.ids.push_back(event.token);
     std::string text = hypothesis.before;
-    if (added == 1) text = part.space;
-    append_sentence(text, added == 1 ? "" : part.space, tokens.decode(hypothesis.ids));
+    append_sentence(text, part.space, tokens.decode(hypothesis.ids));
     const std::string so_far = event.last && part.is_last ? text + line.space_after : text;
     const bool ends = report_token(event, part, tokens, options.n_best == 1, [&](TokenReport report) {
       report.line = 0;
