@@ -1,5 +1,5 @@
-// Texts with parts to translate: HTML, subtitles and lines, whose other bytes stay, and tags that return into a
-// translation with any alignment.
+// Texts with parts to translate: HTML and subtitles, whose other bytes stay, and tags that return into a translation
+// with any alignment.
 #include "documents/html.h"
 
 #include <algorithm>
@@ -91,7 +91,7 @@ void check_put_back(const SplitText& document, const TextPart& part, std::minstd
   for (size_t i = 0; i < part.tags.size(); i++) source.push_back({i, 0});
   require(tags_around(part, placed) == tags_around(part, source), "elements are nested as in the source");
   const std::string put = restore_markup(document, part, translation);
-  if (document.format != TextFormat::html || translation.text() == part.text) return;
+  if (document.spelling == &kPlainSpelling || translation.text() == part.text) return;
   size_t at = 0;
   for (const PlacedTag& tag : placed) {
     at = put.find('<', at);
@@ -106,7 +106,10 @@ void check_put_back(const SplitText& document, const TextPart& part, std::minstd
 
 void qkv::fuzz::fuzz_html(std::string_view bytes) {
   std::minstd_rand random(static_cast<uint32_t>(bytes.size() + (bytes.empty() ? 0 : bytes.back())));
-  for (const auto& split : {split_html, split_subtitles, split_lines}) {
+  using Split = SplitText (*)(std::string);
+  for (const Split split : {Split(split_html), Split(split_xhtml),
+                            Split([](std::string text) { return split_subtitles(std::move(text), kPlainSpelling); }),
+                            Split([](std::string text) { return split_subtitles(std::move(text), kHtmlSpelling); })}) {
     const SplitText document = split(std::string(bytes));
     check_parts(document);
     for (size_t i = 0; i < std::min(document.parts.size(), kMostParts); i++)

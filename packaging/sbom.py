@@ -15,6 +15,7 @@ LICENSES = {
     "boost1.81": "BSL-1.0",
     "bzip2": "bzip2-1.0.6",
     "cli11": "BSD-3-Clause",
+    "expat": "MIT",
     "fmtlib": "MIT",
     "gcc-12": "GPL-3.0-or-later WITH GCC-exception-3.1",
     "highway": "Apache-2.0 OR BSD-3-Clause",

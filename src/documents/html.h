@@ -16,4 +16,7 @@ namespace qkv {
 // The text may be any bytes. Takes time and memory linear in its size.
 SplitText split_html(std::string html);
 
+// As split_html, for the XML syntax of HTML: any element may be self-closing.
+SplitText split_xhtml(std::string xhtml);
+
 }  // namespace qkv

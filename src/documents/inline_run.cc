@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "core/to_size.h"
-#include "documents/html_tokens.h"
 
 namespace qkv {
 namespace {
@@ -18,7 +17,7 @@ using TagKind = InlineTag::Kind;
 constexpr size_t kNone = InlineTag::kNone;
 constexpr UChar32 kByteOrderMark = 0xFEFF;
 
-// A character of a document as text: several code points for some references of HTML.
+// A character of a document as text: several code points for some references of HTML and CDATA sections.
 struct TextCharacter {
   std::string_view text;
   UChar32 code;       // the first one
@@ -41,8 +40,7 @@ void for_each_character(const SplitText& document, const RunItem& item, Visit vi
   std::string decoded;
   for (size_t at = item.begin; at < item.end;) {
     decoded.clear();
-    const size_t reference =
-        document.format == TextFormat::html && text[at] == '&' ? decode_reference(text.substr(at), decoded) : 0;
+    const size_t reference = document.spelling->decode(text.substr(at), decoded);
     auto next = static_cast<int64_t>(at);
     if (reference > 0)
       next += static_cast<int64_t>(reference);

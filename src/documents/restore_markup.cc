@@ -4,8 +4,6 @@
 #include <vector>
 
 #include "documents/aligned_units.h"
-#include "documents/html_tokens.h"
-#include "documents/subtitles.h"
 #include "documents/tag_layout.h"
 
 namespace qkv {
@@ -14,7 +12,11 @@ namespace {
 class TagWriter {
  public:
   TagWriter(const SplitText& document, const TextPart& part, const std::string& text, const AlignedUnits& aligned)
-      : document_(document), part_(part), text_(text), units_(aligned.units) {}
+      : document_(document),
+        part_(part),
+        text_(text),
+        units_(aligned.units),
+        spelling_(part.spelling ? *part.spelling : *document.spelling) {}
 
   std::string write(const std::vector<PlacedTag>& placed) {
     size_t next = 0;
@@ -32,10 +34,7 @@ class TagWriter {
 
  private:
   void add_text(std::string_view text) {
-    if (document_.format == TextFormat::html)
-      append_as_html(text, written_);
-    else
-      written_ += text;
+    spelling_.append(text, written_);
   }
 
   void write_between() {
@@ -65,23 +64,60 @@ class TagWriter {
   const TextPart& part_;
   const std::string& text_;
   const std::vector<TargetUnit>& units_;
+  const TextSpelling& spelling_;
   std::string_view between_ = {};  // text between two units
   bool is_between_written_ = false, is_edge_ = false;
   std::string written_ = {};
 };
 
+std::string with_line_ends(std::string_view text, std::string_view line_end) {
+  std::string with;
+  for (const char c : text) {
+    if (c == '\n')
+      with += line_end;
+    else
+      with += c;
+  }
+  return with;
+}
+
+std::string write_translation(const SplitText& document, const TextPart& part,
+                              const std::vector<std::string>& source_tokens, const Hypothesis& chosen) {
+  if (chosen.text == part.text) return std::string(document.source_of(part));
+  const std::string text = part.lines > 1 ? break_lines(chosen.text, part.lines) : chosen.text;
+  AlignedUnits aligned;
+  std::vector<PlacedTag> placed;
+  if (!part.tags.empty()) {
+    aligned = align_units(part.text, source_tokens, chosen);
+    placed = place_tags(part, aligned);
+  }
+  const std::string written = TagWriter(document, part, text, aligned).write(placed);
+  return part.opening + (part.lines > 0 ? with_line_ends(written, part.line_end) : written) + part.closing;
+}
+
 }  // namespace
+
+std::string break_lines(std::string text, size_t count) {
+  const std::string_view spaced = text;
+  size_t done = 0;  // bytes in lines that have ended
+  for (; count > 1; count--) {
+    const size_t size = (text.size() - done) / count;
+    const size_t before = spaced.substr(done, size + 1).rfind(' ');  // in this line
+    const bool has_before = before != spaced.npos && before > 0;
+    const std::string_view behind = spaced.substr(done + size, has_before ? size - before : spaced.npos);
+    const size_t distance = behind.find(' ');
+    if (!has_before && distance == spaced.npos) break;
+    const size_t chosen = done + (distance == spaced.npos ? before : size + distance);
+    text[chosen] = '\n';
+    done = chosen + 1;
+  }
+  return text;
+}
 
 std::string restore_markup(const SplitText& document, const TextPart& part, const Translation& translation,
                            size_t hypothesis) {
   const Hypothesis& chosen = translation.hypotheses.at(hypothesis);
-  if (chosen.text == part.text) return std::string(document.bytes_of(part));
-  if (document.format == TextFormat::lines) return chosen.text;
-  const AlignedUnits aligned = align_units(part.text, translation.source_tokens, chosen);
-  const std::vector<PlacedTag> placed = place_tags(part, aligned);
-  if (document.format == TextFormat::html) return TagWriter(document, part, chosen.text, aligned).write(placed);
-  const SubtitleLines lines = subtitle_lines(document.bytes_of(part));
-  return with_line_ends(TagWriter(document, part, break_lines(chosen.text, lines.count), aligned).write(placed), lines);
+  return part.before + write_translation(document, part, translation.source_tokens, chosen) + part.after;
 }
 
 }  // namespace qkv

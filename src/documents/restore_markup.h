@@ -1,6 +1,7 @@
 // The translation of a part in the form in which it replaces the part.
 #pragma once
 
+#include <cstddef>
 #include <string>
 
 #include "documents/split_text.h"
@@ -9,9 +10,11 @@
 namespace qkv {
 
 // Returns a hypothesis with the tags of the part, each once and nested as in the source, where Hypothesis::alignment
-// says; as HTML with "&", "<" and ">" escaped; for subtitles in as many lines as the part has, or fewer. A translation
-// that equals the source gives the bytes of the part.
+// says, spelled as the document spells its texts. A translation that equals the text gives the bytes of the source.
 std::string restore_markup(const SplitText& document, const TextPart& part, const Translation& translation,
                            size_t hypothesis = 0);
+
+// Returns the text with line feeds in the place of spaces: at most `count` lines of about the same length.
+std::string break_lines(std::string text, size_t count);
 
 }  // namespace qkv

@@ -1,14 +1,48 @@
 #include "documents/split_text.h"
 
-#include <algorithm>
-#include <utility>
-
 #include "core/fail.h"
-#include "documents/html.h"
-#include "documents/subtitles.h"
+#include "documents/html_tokens.h"
 #include "text/unicode.h"
 
 namespace qkv {
+namespace {
+
+constexpr std::string_view kCdata = "<![CDATA[", kCdataEnd = "]]>";
+
+size_t decode_nothing(std::string_view, std::string&) { return 0; }
+
+void append_plain(std::string_view text, std::string& to) { to += text; }
+
+size_t decode_html(std::string_view text, std::string& to) {
+  return text.starts_with('&') ? decode_reference(text, to) : 0;
+}
+
+size_t decode_xml(std::string_view text, std::string& to) {
+  if (!text.starts_with(kCdata)) return decode_html(text, to);
+  const size_t end = text.find(kCdataEnd, kCdata.size());
+  if (end == text.npos) return 0;
+  to += text.substr(kCdata.size(), end - kCdata.size());
+  return end + kCdataEnd.size();
+}
+
+void append_as_xml(std::string_view text, std::string& to) {
+  for (const char c : text) {
+    if (c == '&')
+      to += "&amp;";
+    else if (c == '<')
+      to += "&lt;";
+    else if (c == '>')
+      to += "&gt;";
+    else
+      to += c;
+  }
+}
+
+}  // namespace
+
+const TextSpelling kPlainSpelling = {decode_nothing, append_plain};
+const TextSpelling kHtmlSpelling = {decode_html, append_as_html};
+const TextSpelling kXmlSpelling = {decode_xml, append_as_xml};
 
 std::string join(const SplitText& document, std::span<const std::string> replacements) {
   if (replacements.size() != document.parts.size())
@@ -24,42 +58,9 @@ std::string join(const SplitText& document, std::span<const std::string> replace
   return joined;
 }
 
-SplitText split_lines(std::string text) {
-  SplitText document{.bytes = std::move(text), .format = TextFormat::lines};
-  const std::string_view bytes = document.bytes, mark = "\uFEFF";
-  for (size_t begin = bytes.starts_with(mark) ? mark.size() : 0; begin < bytes.size();) {
-    const size_t end = std::min(bytes.find_first_of("\r\n", begin), bytes.size());
-    const std::string_view line = bytes.substr(begin, end - begin);
-    if (!split_words(line).empty()) document.parts.push_back({begin, end, std::string(line)});
-    begin = end + 1;
-  }
-  return document;
-}
-
-std::optional<TextFormat> format_of_file(std::string_view name) {
-  constexpr std::array kFormats = {TextFormat::lines, TextFormat::html, TextFormat::srt};
-  for (size_t i = 0; i < kFormats.size(); i++) {
-    const std::string_view extension = kTextFileExtensions[i];
-    if (name.size() <= extension.size()) continue;
-    const std::string_view end = name.substr(name.size() - extension.size());
-    const auto same = [](char a, char b) { return (a >= 'A' && a <= 'Z' ? a + 32 : a) == b; };
-    if (std::equal(end.begin(), end.end(), extension.begin(), same)) return kFormats[i];
-  }
-  return std::nullopt;
-}
-
-SplitText split_text(TextFormat format, std::string text) {
+void expect_utf8(std::string_view text) {
   if (const size_t bad = find_invalid_utf8(text); bad < text.size())
     fail("the text must be UTF-8 (byte {} is not)", bad + 1);
-  switch (format) {
-    case TextFormat::lines:
-      return split_lines(std::move(text));
-    case TextFormat::html:
-      return split_html(std::move(text));
-    case TextFormat::srt:
-      return split_subtitles(std::move(text));
-  }
-  return {};
 }
 
 }  // namespace qkv

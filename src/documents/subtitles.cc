@@ -45,16 +45,32 @@ bool is_number_line(std::string_view line) {
   return !line.empty() && std::ranges::all_of(line, is_decimal);
 }
 
+// "00:00:01.000", as it stands between words that are shown later.
+bool is_time(std::string_view text) {
+  return text.size() >= 9 && text.size() <= 16 && text.find_first_not_of("0123456789:.") == text.npos;
+}
+
 // Returns the length of the tag that the text begins with; 0 if there is none. has_end: whether this byte follows, so
 // that it is not looked for again and again.
 template <class HasEnd>
 size_t subtitle_tag(std::string_view text, HasEnd has_end) {
   if (text.size() < 3) return 0;
   const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
-  const bool is_element = text[0] == '<' && (is_letter(text[1]) || (text[1] == '/' && is_letter(text[2])));
+  const bool is_element = text[0] == '<' && (is_letter(text[1]) || (text[1] == '/' && is_letter(text[2])) ||
+                                             (is_decimal(text[1]) && is_time(text.substr(1, text.find('>') - 1))));
   if (!is_element && !text.starts_with("{\\")) return 0;
   const char end = is_element ? '>' : '}';
   return has_end(end) ? text.find(end) + 1 : 0;
+}
+
+// Sets the lines of a part, and how the first one ends.
+void set_lines(TextPart& part, std::string_view bytes) {
+  part.lines = 1;
+  const size_t first = bytes.find_first_of("\r\n");
+  if (first == bytes.npos) return;
+  const bool has_both = bytes.substr(first).starts_with("\r\n");
+  part.line_end = has_both ? "\r\n" : bytes[first] == '\r' ? "\r" : "\n";
+  part.lines += static_cast<size_t>(std::ranges::count(bytes, part.line_end.back()));
 }
 
 // Returns the length of the dash that the text begins with; 0 if there is none, or before a digit.
@@ -113,7 +129,7 @@ class SubtitleSplitter {
 
   RunItem tag_item(size_t at, size_t size) {
     const std::string_view tag = document_.slice(at, at + size);
-    if (tag[0] == '{') return {RunItem::Kind::single, at, at + size};
+    if (tag[0] == '{' || is_decimal(tag[1])) return {RunItem::Kind::single, at, at + size};
     const bool is_end = tag[1] == '/';
     const size_t begin = is_end ? 2 : 1;
     std::string name(tag.substr(begin, tag.find_first_of(" \t/>", begin) - begin));
@@ -123,7 +139,10 @@ class SubtitleSplitter {
 
   // Ends the part before item `first`, where another person speaks.
   void flush_first(size_t first) {
+    const size_t before = document_.parts.size();
     add_part(document_, std::span(run_).first(first));
+    for (size_t i = before; i < document_.parts.size(); i++)
+      set_lines(document_.parts[i], document_.bytes_of(document_.parts[i]));
     run_.erase(run_.begin(), run_.begin() + static_cast<int64_t>(first));
   }
 
@@ -136,48 +155,10 @@ class SubtitleSplitter {
 
 }  // namespace
 
-SplitText split_subtitles(std::string text) {
-  SplitText document{.bytes = std::move(text), .format = TextFormat::srt};
+SplitText split_subtitles(std::string text, const TextSpelling& spelling) {
+  SplitText document{.bytes = std::move(text), .spelling = &spelling};
   SubtitleSplitter(document).split();
   return document;
-}
-
-SubtitleLines subtitle_lines(std::string_view bytes) {
-  SubtitleLines lines;
-  const size_t first = bytes.find_first_of("\r\n");
-  if (first == bytes.npos) return lines;
-  const bool has_both = bytes.substr(first).starts_with("\r\n");
-  lines.end = has_both ? "\r\n" : bytes[first] == '\r' ? "\r" : "\n";
-  lines.count += static_cast<size_t>(std::ranges::count(bytes, lines.end.back()));
-  return lines;
-}
-
-std::string break_lines(std::string text, size_t count) {
-  const std::string_view spaced = text;
-  size_t done = 0;  // bytes in lines that have ended
-  for (; count > 1; count--) {
-    const size_t size = (text.size() - done) / count;
-    const size_t before = spaced.substr(done, size + 1).rfind(' ');  // in this line
-    const bool has_before = before != spaced.npos && before > 0;
-    const std::string_view behind = spaced.substr(done + size, has_before ? size - before : spaced.npos);
-    const size_t distance = behind.find(' ');
-    if (!has_before && distance == spaced.npos) break;
-    const size_t chosen = done + (distance == spaced.npos ? before : size + distance);
-    text[chosen] = '\n';
-    done = chosen + 1;
-  }
-  return text;
-}
-
-std::string with_line_ends(std::string_view text, const SubtitleLines& lines) {
-  std::string with;
-  for (const char c : text) {
-    if (c == '\n')
-      with += lines.end;
-    else
-      with += c;
-  }
-  return with;
 }
 
 }  // namespace qkv

@@ -3,6 +3,7 @@
 
 #include <curl/curl.h>
 #include <dlfcn.h>
+#include <expat.h>
 #include <fmt/format.h>
 #include <hwy/highway.h>
 #include <openssl/crypto.h>
@@ -44,6 +45,11 @@ std::string onednn() {
   return dotted(v->major, v->minor, v->patch);
 }
 
+std::string expat() {
+  const XML_Expat_Version version = XML_ExpatVersionInfo();
+  return dotted(version.major, version.minor, version.micro);
+}
+
 std::string icu() {
   UVersionInfo numbers;
   char text[U_MAX_VERSION_STRING_LENGTH];
@@ -72,6 +78,7 @@ std::vector<LibraryVersion> library_versions() {
       {"zlib", zlibVersion()},
       {"Zstandard", ZSTD_versionString()},
       {"libyaml", yaml_get_version_string()},
+      {"expat", expat()},
       {"libcurl", libcurl()},
       {"fmt", dotted(FMT_VERSION / 10000, FMT_VERSION / 100 % 100, FMT_VERSION % 100)},
       {"nlohmann/json", dotted(NLOHMANN_JSON_VERSION_MAJOR, NLOHMANN_JSON_VERSION_MINOR, NLOHMANN_JSON_VERSION_PATCH)}};

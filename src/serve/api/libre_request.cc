@@ -123,18 +123,18 @@ ModelPtr LibreLanguages::any_from(const std::string& source) const {
   return nullptr;
 }
 
-std::vector<TextToTranslate> parts_to_translate(const ServerOptions& limits, const SplitText& document,
+std::vector<TextToTranslate> parts_to_translate(const ServerOptions& limits, const Document& document,
                                                 const LibrePair& pair, int64_t alternatives) {
   TranslateOptions options = usual_options(limits, *pair.model);
   options.n_best = alternatives + 1;
   options.beam = std::max(options.beam, options.n_best);
-  options.alignment = document.format != TextFormat::lines;
+  options.alignment = document.has_tags();
   if (!pair.model->translator->languages().empty()) {
     options.source_language = pair.source;
     options.target_language = pair.target;
   }
   std::vector<TextToTranslate> texts;
-  for (const TextPart& part : document.parts) texts.push_back({{part.text}, options});
+  for (std::string& text : document.part_texts()) texts.push_back({{std::move(text)}, options});
   return texts;
 }
 

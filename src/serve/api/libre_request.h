@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "documents/split_text.h"
+#include "documents/document.h"
 #include "serve/engine/request_object.h"
 #include "serve/engine/service.h"
 #include "serve/engine/text_work.h"
@@ -58,7 +58,7 @@ class LibreLanguages {
 };
 
 // Returns the parts of a document for a translator, each with these many alternatives, at most max_beam − 1.
-std::vector<TextToTranslate> parts_to_translate(const ServerOptions& limits, const SplitText& document,
+std::vector<TextToTranslate> parts_to_translate(const ServerOptions& limits, const Document& document,
                                                 const LibrePair& pair, int64_t alternatives);
 
 // Throws HttpError 400 for more parts than a request may have texts.

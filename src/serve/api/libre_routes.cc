@@ -10,8 +10,7 @@
 #include "core/fail.h"
 #include "core/json.h"
 #include "documents/languages.h"
-#include "documents/restore_markup.h"
-#include "documents/split_text.h"
+#include "documents/document.h"
 #include "serve/api/families.h"
 #include "serve/api/libre_request.h"
 #include "serve/engine/request_limits.h"
@@ -37,7 +36,7 @@ constexpr int64_t kMostAlternatives = 15;
 
 // One text of a request, and what became of it.
 struct LibreText {
-  SplitText document;
+  Document document;
   std::optional<DetectedLanguage> detected = {};
   LibrePair pair = {};  // its model is null if both languages are the same
   size_t first = 0;     // of its parts among those of the request
@@ -72,10 +71,10 @@ std::vector<std::string> sources_of(const LibreLanguages& languages, const std::
   return sources;
 }
 
-TextFormat format_of(const std::string& name) {
-  if (name.empty() || name == "text") return TextFormat::lines;
-  if (name != "html") refuse(400, "{} format is not supported", name.substr(0, 32));
-  return TextFormat::html;
+const DocumentFormat& format_of(const std::string& name) {
+  if (!name.empty() && name != "text" && name != "html")
+    refuse(400, "{} format is not supported", name.substr(0, 32));
+  return *find_document_format(name.empty() ? "text" : name);
 }
 
 int64_t alternatives_of(const ServerOptions& limits, const std::string& text) {
@@ -108,10 +107,10 @@ LibreRequest read_libre_request(Call& call, const LibreFields& fields) {
   const LibreLanguages languages(call.service());
   if (!request.detects && !languages.has(source)) refuse(400, "{} is not supported", source.substr(0, 32));
   if (!languages.has(target)) refuse(400, "{} is not supported", target.substr(0, 32));
-  const TextFormat format = format_of(fields.text("format"));
+  const DocumentFormat& format = format_of(fields.text("format"));
   const std::vector<std::string> sources = request.detects ? sources_of(languages, target) : std::vector<std::string>();
   for (const std::string& text : q.texts) {
-    LibreText one{split_text(format, text)};
+    LibreText one{Document(format, text)};
     if (request.detects) {
       const auto found = detect(languages, sources, text);
       one.detected = found.empty() ? DetectedLanguage{target, 0} : found.front();
@@ -125,14 +124,8 @@ LibreRequest read_libre_request(Call& call, const LibreFields& fields) {
 
 // Returns the text with the hypotheses of this place, or the last ones where there are fewer.
 std::string text_with(const LibreText& text, const std::vector<Translation>& translations, size_t hypothesis) {
-  if (!text.pair.model) return text.document.bytes;
-  std::vector<std::string> parts;
-  for (size_t i = 0; i < text.document.parts.size(); i++) {
-    const Translation& translation = translations[text.first + i];
-    parts.push_back(restore_markup(text.document, text.document.parts[i], translation,
-                                   std::min(hypothesis, translation.hypotheses.size() - 1)));
-  }
-  return join(text.document, parts);
+  if (!text.pair.model) return text.document.texts().front().bytes;
+  return text.document.translated(std::span(translations).subspan(text.first, text.document.parts()), hypothesis);
 }
 
 ordered_json one_or_list(bool is_list, std::vector<ordered_json> values) {
@@ -203,6 +196,13 @@ void answer_languages(const CallPtr& call) {
   call->reply_json(list.dump());
 }
 
+std::vector<std::string_view> file_extensions() {
+  std::vector<std::string_view> extensions;
+  for (const DocumentFormat* format : all_document_formats())
+    extensions.insert(extensions.end(), format->extensions.begin(), format->extensions.end());
+  return extensions;
+}
+
 void answer_settings(const CallPtr& call) {
   const Service& service = call->service();
   const LibreLanguages languages(service);
@@ -217,7 +217,7 @@ void answer_settings(const CallPtr& call) {
       {"keyRequired", service.admission().needs_keys()},
       {"suggestions", !service.options().suggestions.empty()},
       {"filesTranslation", service.options().files},
-      {"supportedFilesFormat", service.options().files ? ordered_json(kTextFileExtensions) : ordered_json::array()},
+      {"supportedFilesFormat", service.options().files ? ordered_json(file_extensions()) : ordered_json::array()},
       {"language",
        {{"source", {{"code", source}, {"name", language_name(source)}}},
         {"target", {{"code", target}, {"name", language_name(target)}}}}}}
@@ -268,18 +268,15 @@ void answer_translate_file(const CallPtr& call) {
   const LibreFields fields(*call);
   if (!call->service().options().files) throw HttpError(403, "Files translation are disabled on this server.");
   const FormPart& file = file_of(fields.form());
-  const auto format = format_of_file(*file.filename);
+  const DocumentFormat* format = format_of_file(*file.filename);
   if (!format) refuse(400, "Invalid request: file format not supported");
   const std::string name = plain_name(*file.filename);
-  const auto document = std::make_shared<const SplitText>(split_text(*format, std::string(file.bytes)));
-  check_parts(call->service().options(), document->parts.size());
+  const auto document = std::make_shared<const Document>(*format, std::string(file.bytes));
+  check_parts(call->service().options(), document->parts());
   const LibrePair pair = LibreLanguages(call->service()).find(fields.text("source"), fields.text("target"));
-  if (document->parts.empty()) return answer_file(call, name, document->bytes);
+  if (document->parts() == 0) return answer_file(call, name, std::string(file.bytes));
   const auto on_done = [call, name, document](std::vector<Translation>&& translations) {
-    std::vector<std::string> parts;
-    for (size_t i = 0; i < translations.size(); i++)
-      parts.push_back(restore_markup(*document, document->parts[i], translations[i]));
-    answer_file(call, name, join(*document, parts));
+    answer_file(call, name, document->translated(translations));
   };
   translate(call, pair.model, parts_to_translate(call->service().options(), *document, pair, 0),
             {nullptr, nullptr, on_done});

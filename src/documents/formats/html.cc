@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "documents/document.h"
+#include "documents/html.h"
 #include "documents/html_tokens.h"
 #include "documents/inline_run.h"
 
@@ -139,7 +141,7 @@ size_t OpenElements::count_before_start(std::string_view name) const {
 
 class HtmlSplitter {
  public:
-  explicit HtmlSplitter(SplitText& document) : document_(document) {}
+  HtmlSplitter(SplitText& document, bool is_xml) : document_(document), is_xml_(is_xml) {}
 
   void split() {
     HtmlTokenizer tokenizer(document_.bytes);
@@ -174,7 +176,8 @@ class HtmlSplitter {
     bool is_block;
   };
 
-  bool is_foreign() const { return open_.holds(svg_) || open_.holds(math_); }
+  // Whether elements may be self-closing, and <style> is an ordinary element.
+  bool is_foreign() const { return is_xml_ || open_.holds(svg_) || open_.holds(math_); }
 
   void start(const HtmlToken& token) {
     const bool was_foreign = is_foreign();
@@ -251,17 +254,31 @@ class HtmlSplitter {
 
   const std::string svg_ = "svg", math_ = "math";
   SplitText& document_;
+  const bool is_xml_;
   OpenElements open_;
   std::optional<KeptElement> kept_;
   std::vector<RunItem> run_;  // since the last block tag
 };
 
-}  // namespace
-
-SplitText split_html(std::string html) {
-  SplitText document{.bytes = std::move(html), .format = TextFormat::html};
-  HtmlSplitter(document).split();
+SplitText split(std::string html, bool is_xml) {
+  SplitText document{.bytes = std::move(html), .spelling = is_xml ? &kXmlSpelling : &kHtmlSpelling};
+  HtmlSplitter(document, is_xml).split();
   return document;
 }
 
+}  // namespace
+
+SplitText split_html(std::string html) { return split(std::move(html), false); }
+SplitText split_xhtml(std::string xhtml) { return split(std::move(xhtml), true); }
+
+namespace document_formats {
+
+const DocumentFormat& html() {
+  static const DocumentFormat format = {"html", "Web pages", {".html", ".htm"}, [](std::string text, const auto&) {
+                                          return split_html(std::move(text));
+                                        }};
+  return format;
+}
+
+}  // namespace document_formats
 }  // namespace qkv

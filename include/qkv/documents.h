@@ -1,0 +1,40 @@
+// Translation of documents: text, web pages, subtitles, office documents, books, and the files of translators. The text
+// in them is translated, and every other byte stays. docs/documents.md lists the formats.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "qkv/translator.h"
+
+namespace [[gnu::visibility("default")]] qkv {
+
+struct DocumentOptions {
+  std::string format = "";            // such as "docx"; "": by the extension of the file
+  std::vector<std::string> columns;   // of a CSV file, by the name in its first line or the number from 1; none: all
+};
+
+struct DocumentInfo {
+  std::string format;       // its name
+  std::string description;  // of its files
+  std::vector<std::string> extensions;
+};
+
+// Returns all formats, by name.
+std::vector<DocumentInfo> known_document_formats();
+
+struct TranslatedDocument {
+  std::string bytes;
+  int64_t parts = 0;  // texts that were translated: paragraphs, cells, entries
+};
+
+// Returns a document with its text translated. `name` is the file's name, whose extension says the format unless the
+// options do. Inline markup moves with its words, by the alignment. Throws Error for an unknown format, and for bytes
+// that do not have the format.
+TranslatedDocument translate_document(const Translator& translator, std::string_view name, std::string bytes,
+                                      const TranslateOptions& options = {}, const DocumentOptions& document = {});
+
+}  // namespace qkv

@@ -1,0 +1,114 @@
+#include "documents/document.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/fail.h"
+#include "documents/archive.h"
+#include "documents/document_encoding.h"
+#include "documents/restore_markup.h"
+
+namespace qkv {
+namespace {
+
+bool ends_with_extension(std::string_view name, std::string_view extension) {
+  if (name.size() <= extension.size()) return false;
+  const auto same = [](char a, char b) { return (a >= 'A' && a <= 'Z' ? a + 32 : a) == b; };
+  return std::ranges::equal(name.substr(name.size() - extension.size()), extension, same);
+}
+
+}  // namespace
+
+const DocumentFormat* find_document_format(std::string_view name) {
+  const auto formats = all_document_formats();
+  const auto found = std::ranges::find(formats, name, &DocumentFormat::name);
+  return found == formats.end() ? nullptr : *found;
+}
+
+const DocumentFormat* format_of_file(std::string_view file_name) {
+  const auto formats = all_document_formats();
+  const auto found = std::ranges::find_if(formats, [&](const DocumentFormat* format) {
+    return std::ranges::any_of(format->extensions, [&](auto e) { return ends_with_extension(file_name, e); });
+  });
+  return found == formats.end() ? nullptr : *found;
+}
+
+const DocumentFormat& document_format(std::string_view file_name, const DocumentOptions& options) {
+  const bool is_named = !options.format.empty();
+  const DocumentFormat* format = is_named ? find_document_format(options.format) : format_of_file(file_name);
+  if (format) return *format;
+  std::string accepted;
+  for (const DocumentFormat* f : all_document_formats())
+    accepted += fmt::format("{}{}", accepted.empty() ? "" : " ", is_named ? f->name : f->extensions.front());
+  if (is_named) fail("unknown format {} of a document (known: {})", options.format, accepted);
+  fail("{} is not a document that can be translated (known: {})", file_name, accepted);
+}
+
+Document::Document(const DocumentFormat& format, std::string bytes, const DocumentOptions& options) {
+  if (!format.split_member) {
+    encoding_ = encoding_of(bytes);
+    texts_.push_back(format.split(as_utf8(std::move(bytes), encoding_), options));
+    return;
+  }
+  is_archive_ = true;
+  archive_ = std::move(bytes);
+  for (ArchiveMember& member : read_members(archive_, format.split_member)) {
+    try {
+      expect_utf8(member.bytes);
+      texts_.push_back(format.split_member(member.name)(std::move(member.bytes), options));
+    } catch (const Error& error) {
+      fail("{}: {}", member.name, error.what());
+    }
+    members_.push_back(std::move(member.name));
+  }
+  if (texts_.empty()) fail("the archive has no text of a {} file", format.name);
+}
+
+size_t Document::parts() const {
+  size_t parts = 0;
+  for (const SplitText& text : texts_) parts += text.parts.size();
+  return parts;
+}
+
+std::vector<std::string> Document::part_texts() const {
+  std::vector<std::string> all;
+  for (const SplitText& text : texts_)
+    for (const TextPart& part : text.parts) all.push_back(part.text);
+  return all;
+}
+
+bool Document::has_tags() const {
+  return std::ranges::any_of(texts_, [](const SplitText& text) {
+    return std::ranges::any_of(text.parts, [](const TextPart& part) { return !part.tags.empty(); });
+  });
+}
+
+std::string Document::replaced(std::span<const std::string> replacements) const {
+  if (replacements.size() != parts())
+    fail("a document of {} parts needs as many replacements (has {})", parts(), replacements.size());
+  std::vector<ArchiveMember> members;
+  for (size_t i = 0; i < texts_.size(); i++) {
+    const size_t count = texts_[i].parts.size();
+    std::string joined = join(texts_[i], replacements.first(count));
+    replacements = replacements.subspan(count);
+    if (!is_archive_) return from_utf8(std::move(joined), encoding_);
+    if (joined != texts_[i].bytes) members.push_back({members_[i], std::move(joined)});
+  }
+  return replace_members(archive_, members);
+}
+
+std::string Document::translated(std::span<const Translation> translations, size_t hypothesis) const {
+  if (translations.size() != parts())
+    fail("a document of {} parts needs as many translations (has {})", parts(), translations.size());
+  std::vector<std::string> replacements;
+  for (const SplitText& text : texts_) {
+    for (const TextPart& part : text.parts) {
+      const Translation& translation = translations[replacements.size()];
+      const size_t last = translation.hypotheses.size() - 1;
+      replacements.push_back(restore_markup(text, part, translation, std::min(hypothesis, last)));
+    }
+  }
+  return replaced(replacements);
+}
+
+}  // namespace qkv

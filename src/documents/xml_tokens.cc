@@ -1,0 +1,159 @@
+#include "documents/xml_tokens.h"
+
+#include <expat.h>
+
+#include <algorithm>
+#include <memory>
+#include <new>
+#include <unordered_map>
+
+#include "core/fail.h"
+#include "core/to_size.h"
+
+namespace qkv {
+namespace {
+
+constexpr size_t kDeepestXml = 512;
+constexpr size_t kMostXmlBytes = size_t{1} << 30;  // expat counts in int
+
+class XmlReader {
+ public:
+  explicit XmlReader(std::string_view document) : document_(document), parser_(XML_ParserCreateNS("UTF-8", ' ')) {
+    if (!parser_) throw std::bad_alloc();
+    XML_SetUserData(parser_.get(), this);
+    XML_SetElementHandler(parser_.get(), on_start, on_end);
+    XML_SetCharacterDataHandler(parser_.get(), on_text);
+    XML_SetCdataSectionHandler(parser_.get(), on_cdata_start, on_cdata_end);
+    XML_SetSkippedEntityHandler(parser_.get(), on_skipped_entity);
+    XML_SetEntityDeclHandler(parser_.get(), on_entity);
+    XML_SetDefaultHandlerExpand(parser_.get(), on_other);
+  }
+
+  XmlTokens read() {
+    if (document_.size() > kMostXmlBytes) fail("the XML is larger than {} bytes", kMostXmlBytes);
+    const auto status = XML_Parse(parser_.get(), document_.data(), static_cast<int>(document_.size()), XML_TRUE);
+    if (!error_.empty()) fail("line {}: {}", line_, error_);
+    if (status != XML_STATUS_OK)
+      fail("line {}: not well-formed XML ({})", XML_GetCurrentLineNumber(parser_.get()),
+           XML_ErrorString(XML_GetErrorCode(parser_.get())));
+    return std::move(read_);
+  }
+
+ private:
+  struct Free {
+    void operator()(XML_Parser parser) const { XML_ParserFree(parser); }
+  };
+
+  // Expat calls these from C: no exception may leave them.
+  template <class Function>
+  static void guarded(void* self, Function function) {
+    auto& reader = *static_cast<XmlReader*>(self);
+    if (!reader.error_.empty()) return;
+    try {
+      function(reader);
+    } catch (const std::exception& error) {
+      reader.stop(error.what());
+    }
+  }
+  static void XMLCALL on_start(void* self, const XML_Char* name, const XML_Char** attributes) {
+    guarded(self, [&](XmlReader& reader) { reader.start(name, attributes); });
+  }
+  static void XMLCALL on_end(void* self, const XML_Char*) {
+    guarded(self, [](XmlReader& reader) { reader.end(); });
+  }
+  static void XMLCALL on_text(void* self, const XML_Char*, int) {
+    guarded(self, [](XmlReader& reader) { reader.add(XmlToken::Kind::text); });
+  }
+  static void XMLCALL on_cdata_start(void* self) {
+    guarded(self, [](XmlReader& reader) { reader.add(XmlToken::Kind::text); });
+  }
+  static void XMLCALL on_cdata_end(void* self) {
+    guarded(self, [](XmlReader& reader) { reader.add(XmlToken::Kind::text); });
+  }
+  static void XMLCALL on_skipped_entity(void* self, const XML_Char*, int is_parameter) {
+    if (!is_parameter) guarded(self, [](XmlReader& reader) { reader.add(XmlToken::Kind::text); });
+  }
+  static void XMLCALL on_entity(void* self, const XML_Char* name, int, const XML_Char*, int, const XML_Char*,
+                                const XML_Char*, const XML_Char*, const XML_Char*) {
+    guarded(self, [&](XmlReader& reader) {
+      reader.stop(fmt::format("declares the entity {}, which is refused", std::string_view(name).substr(0, 32)));
+    });
+  }
+  static void XMLCALL on_other(void* self, const XML_Char*, int) {
+    guarded(self, [](XmlReader& reader) { reader.add(XmlToken::Kind::other); });
+  }
+
+  void stop(const char* error) { stop(std::string(error)); }
+  void stop(std::string error) {
+    error_ = std::move(error);
+    line_ = XML_GetCurrentLineNumber(parser_.get());
+    XML_StopParser(parser_.get(), XML_FALSE);
+  }
+
+  // Adds the bytes of the event that expat reports; text and other markup continue a token of the same kind.
+  XmlToken& add(XmlToken::Kind kind) {
+    const size_t begin = to_size(XML_GetCurrentByteIndex(parser_.get()));
+    const size_t end = begin + to_size(XML_GetCurrentByteCount(parser_.get()));
+    std::vector<XmlToken>& tokens = read_.tokens;
+    const bool continues = kind == XmlToken::Kind::text || kind == XmlToken::Kind::other;
+    if (continues && !tokens.empty() && tokens.back().kind == kind && tokens.back().end >= begin) {
+      tokens.back().end = std::max(tokens.back().end, end);
+      return tokens.back();
+    }
+    return tokens.emplace_back(XmlToken{.kind = kind, .begin = begin, .end = end});
+  }
+
+  void start(const XML_Char* name, const XML_Char** attributes) {
+    if (open_.size() == kDeepestXml) return stop(fmt::format("elements are nested more than {} deep", kDeepestXml));
+    XmlToken& token = add(XmlToken::Kind::start);
+    token.name = intern(name);
+    for (; *attributes; attributes += 2) token.attributes.emplace_back(attributes[0], attributes[1]);
+    open_.push_back(read_.tokens.size() - 1);
+  }
+
+  void end() {
+    const size_t start = open_.back();
+    open_.pop_back();
+    XmlToken& token = add(XmlToken::Kind::end);
+    token.name = read_.tokens[start].name;
+    token.partner = start;
+    read_.tokens[start].partner = read_.tokens.size() - 1;
+  }
+
+  const std::string* intern(std::string_view name) {
+    const auto found = places_.find(name);
+    if (found != places_.end()) return found->second;
+    const std::string& kept = read_.names.emplace_back(name);
+    return places_.emplace(kept, &kept).first->second;
+  }
+
+  std::string_view document_;
+  std::unique_ptr<XML_ParserStruct, Free> parser_;
+  XmlTokens read_;
+  std::unordered_map<std::string_view, const std::string*> places_;
+  std::vector<size_t> open_;  // start tags
+  std::string error_;
+  size_t line_ = 0;
+};
+
+}  // namespace
+
+std::string_view XmlToken::local() const {
+  const std::string_view all = name ? std::string_view(*name) : std::string_view();
+  return all.substr(all.rfind(' ') + 1);
+}
+
+std::string_view XmlToken::space() const {
+  const std::string_view all = name ? std::string_view(*name) : std::string_view();
+  const size_t space_end = all.rfind(' ');
+  return space_end == all.npos ? std::string_view() : all.substr(0, space_end);
+}
+
+const std::string* XmlToken::attribute(std::string_view wanted) const {
+  const auto found = std::ranges::find_if(attributes, [&](const auto& a) { return a.first == wanted; });
+  return found == attributes.end() ? nullptr : &found->second;
+}
+
+XmlTokens read_xml(std::string_view document) { return XmlReader(document).read(); }
+
+}  // namespace qkv
