@@ -11,6 +11,7 @@
 
 #include "commands.h"
 #include "default_options.h"
+#include "documents.h"
 #include "options.h"
 #include "parts.h"
 #include "program/lines/jobs.h"
@@ -27,6 +28,7 @@ struct TranslateOptions {
   qkv::TranslateOptions translate;
   qkv::TranslationForm form;
   PartsOptions parts;
+  DocumentsOptions documents;
   bool no_alignment = false;
   bool targets_are_tokens = false;
 };
@@ -105,6 +107,11 @@ void translate_parts(const TranslateOptions& options) {
     };
     qkv::translate_lines(translator, read, options.translate, options.form, output);
   });
+}
+
+void translate_documents(const TranslateOptions& options) {
+  const qkv::Translator translator(options.run, options.ensemble);
+  translate_documents(translator, options.documents, options.parts.out, options.translate);
 }
 
 std::vector<std::string> split_at_spaces(const std::string& line) {
@@ -197,6 +204,9 @@ void add_translate_command(CLI::App& app) {
   add_translate_options(*command, options->translate);
   add_output_options(*command, *options);
   add_parts_options(*command, options->parts, {"--input", "--prefix-file", "--score"});
+  add_documents_options(*command, options->documents,
+                        {"--in", "--input", "--prefix", "--prefix-file", "--score", "--json", "--scores", "--word-scores",
+                         "--alignment", "--n-best", "--alternatives", "--attention"});
   add_threads_option(*command);
   command->callback([options, command] {
     take_defaults(*command, options->translate, qkv::default_translate_options(options->run));
@@ -206,6 +216,11 @@ void add_translate_command(CLI::App& app) {
     options->form = qkv::form_of(options->translate, given.json);
     options->form.word_scores = given.word_scores;
     options->form.scores = given.scores || !options->targets.empty();
+    const bool has_out = !options->parts.out.empty();
+    if (has_out && !options->parts.given() && !options->documents.given())
+      throw CLI::RequiresError("--out", "--in or --document");
+    if (options->documents.given() && !has_out) throw CLI::RequiresError("--document", "--out");
+    if (options->documents.given()) return translate_documents(*options);
     if (options->parts.given()) return translate_parts(*options);
     options->targets.empty() ? translate(*options) : score(*options);
   });

@@ -15,6 +15,7 @@ namespace [[gnu::visibility("default")]] qkv {
 struct DocumentOptions {
   std::string format = "";            // such as "docx"; "": by the extension of the file
   std::vector<std::string> columns;   // of a CSV file, by the name in its first line or the number from 1; none: all
+  int64_t most_bytes = int64_t{256} << 20;  // that the text of an archive may have, decompressed
 };
 
 struct DocumentInfo {
@@ -36,5 +37,11 @@ struct TranslatedDocument {
 // that do not have the format.
 TranslatedDocument translate_document(const Translator& translator, std::string_view name, std::string bytes,
                                       const TranslateOptions& options = {}, const DocumentOptions& document = {});
+
+// Translates the document in a file, and writes `out` when it is complete: the file of that name is replaced, or stays
+// as it was. Returns the number of texts that were translated. Throws Error, naming the file, as above, and if `out` is
+// the document itself.
+int64_t translate_document_file(const Translator& translator, const std::string& path, const std::string& out,
+                                const TranslateOptions& options = {}, const DocumentOptions& document = {});
 
 }  // namespace qkv

@@ -53,7 +53,7 @@ struct ServerOptions {
   LogFormat log = LogFormat::text;
   bool no_page = false;
   std::string suggestions = "", events = "";
-  bool files = false;
+  bool no_files = false;
 
   bool operator==(const ServerOptions&) const = default;
 };
@@ -172,7 +172,7 @@ void visit_fields(ServerOptions& o, Visitor&& visit) {
         {"File that suggestions for better translations are appended to; without it /suggest is off", "output"});
   visit("events", o.events,
         {"File that events of /api/feedback are appended to; without it they are refused", "output"});
-  visit("files", o.files, {"Translate files (/translate_file)", "output"});
+  visit("no_files", o.no_files, {"Do not translate files (/translate_file)", "output"});
 }
 
 // Throws Error, naming the field, for a value outside its range, bodies less than max_body, tls_cert without tls_key,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import pathlib
 import threading
 import warnings
 from dataclasses import dataclass
@@ -140,6 +141,60 @@ class Translator:
         for note in notes:
             warnings.warn(note, stacklevel=2)
         return [_translation(t) for t in found]
+
+    def translate_document(
+        self,
+        document: str | os.PathLike[str] | bytes,
+        out: str | os.PathLike[str] | None = None,
+        *,
+        format: str = "",
+        columns: Iterable[str] = (),
+        **options: Unpack[TranslateOptions],
+    ) -> bytes | None:
+        """Translates the text of a document; every other byte stays. Returns the document, or writes it to `out`.
+
+        The format follows from the end of the file's name; docs/documents.md lists all. Inline markup moves with its
+        words. `out` is written when it is complete.
+
+        >>> translator = qkv.Translator("runs/en-de")
+        >>> html = translator.translate_document(b"<p class=x>He sleeps.</p>", format="html", beam=2)
+        >>> html.startswith(b"<p class=x>"), html.endswith(b"</p>")
+        (True, True)
+        >>> sorted(translator.document_formats())[:2]
+        ['csv', 'docx']
+
+        document: a path, or the bytes of a document, which require `format`.
+        format: its name, such as "docx".
+        columns: of a CSV file, those to translate: names in its first line, or numbers from "1"; none: all.
+        options: those of translate.
+
+        Raises qkv.Error, a ValueError, for an unknown format and for a document that does not have it.
+        """
+        check_text("format", format)
+        wanted, values = checked_texts("columns", columns), {**self._defaults, **options}
+        if isinstance(document, bytes) and not format:
+            raise _qkv.Error("the bytes of a document require its format, such as format=\"html\"")
+        translated = None
+        if out is not None and not isinstance(document, bytes):
+            notes = self._translator.translate_file(os.fsencode(document), os.fsencode(out), values, format, wanted)
+        elif out is not None:
+            raise _qkv.Error("out requires the path of a document, not its bytes")
+        else:
+            name = "the document" if isinstance(document, bytes) else os.fspath(document)
+            content = document if isinstance(document, bytes) else pathlib.Path(document).read_bytes()
+            translated, notes = self._translator.translate_bytes(name, content, values, format, wanted)
+        for note in notes:
+            warnings.warn(note, stacklevel=2)
+        return translated
+
+    @staticmethod
+    def document_formats() -> dict[str, list[str]]:
+        """Returns the formats of documents, each with the ends of its files' names.
+
+        >>> qkv.Translator.document_formats()["html"]
+        ['.html', '.htm']
+        """
+        return _qkv.document_formats()
 
     def translate_async(
         self,

@@ -13,6 +13,7 @@
 #include "array.h"
 #include "bindings.h"
 #include "options.h"
+#include "qkv/documents.h"
 
 namespace qkv::python {
 namespace {
@@ -35,6 +36,43 @@ std::pair<std::vector<Translation>, Lines> translate(const Translator& translato
   const nb::gil_scoped_release release;
   std::vector<Translation> translations = translator.translate(lines, options, prefixes);
   return {std::move(translations), std::move(notes)};
+}
+
+DocumentOptions document_options_of(const std::string& format, const Lines& columns) {
+  DocumentOptions options;
+  options.format = format;
+  options.columns = columns;
+  return options;
+}
+
+// Returns the document, and notes as above.
+std::pair<nb::bytes, Lines> translate_bytes(const Translator& translator, const std::string& name,
+                                            const nb::bytes& document, const nb::dict& values,
+                                            const DocumentOptions& document_options) {
+  Lines notes;
+  TranslateOptions options = options_of<TranslateOptions>(values, "translate_document");
+  options.on_note = [&](const std::string& note) { notes.push_back(note); };
+  options.on_progress = [](int64_t) { handle_signals(); };
+  std::string bytes(document.c_str(), document.size());
+  TranslatedDocument translated;
+  {
+    const nb::gil_scoped_release release;
+    translated = qkv::translate_document(translator, name, std::move(bytes), options, document_options);
+  }
+  return {nb::bytes(translated.bytes.data(), translated.bytes.size()), std::move(notes)};
+}
+
+// Returns notes. Paths are bytes, as in the file system.
+Lines translate_file(const Translator& translator, const nb::bytes& path, const nb::bytes& out, const nb::dict& values,
+                     const DocumentOptions& document_options) {
+  Lines notes;
+  TranslateOptions options = options_of<TranslateOptions>(values, "translate_document");
+  options.on_note = [&](const std::string& note) { notes.push_back(note); };
+  options.on_progress = [](int64_t) { handle_signals(); };
+  const std::string from(path.c_str(), path.size()), to(out.c_str(), out.size());
+  const nb::gil_scoped_release release;
+  translate_document_file(translator, from, to, options, document_options);
+  return notes;
 }
 
 std::vector<Translation> score(const Translator& translator, const Lines& sources, const std::vector<Target>& targets,
@@ -147,11 +185,26 @@ void bind_translator(nb::module_& m) {
   nb::class_<Translator>(m, "Translator")
       .def(nb::init<const std::string&, const Lines&>(), Free())
       .def("translate", translate, nb::arg(), nb::arg(), nb::arg(), nb::arg().none())
+      .def("translate_bytes",
+           [](const Translator& t, const std::string& name, const nb::bytes& bytes, const nb::dict& values,
+              const std::string& format, const Lines& columns) {
+             return translate_bytes(t, name, bytes, values, document_options_of(format, columns));
+           })
+      .def("translate_file",
+           [](const Translator& t, const nb::bytes& path, const nb::bytes& out, const nb::dict& values,
+              const std::string& format, const Lines& columns) {
+             return translate_file(t, path, out, values, document_options_of(format, columns));
+           })
       .def("score", score)
       .def("attend", attend)
       .def("encode", encode)
       .def("logits", logits)
       .def("languages", &Translator::languages);
+  m.def("document_formats", [] {
+    nb::dict formats;
+    for (const DocumentInfo& format : known_document_formats()) formats[format.format.c_str()] = format.extensions;
+    return formats;
+  });
   nb::class_<AttentionKind>(m, "AttentionKind")
       .def_ro("name", &AttentionKind::name)
       .def_ro("causal", &AttentionKind::causal)

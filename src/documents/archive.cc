@@ -2,8 +2,10 @@
 
 #include <zip.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <new>
 #include <set>
 
 #include "core/fail.h"
@@ -13,7 +15,6 @@ namespace qkv {
 namespace {
 
 constexpr int64_t kMostMembers = 65536;
-constexpr uint64_t kMostBytes = uint64_t{256} << 20;  // decompressed, of the members that are read
 constexpr uint64_t kMostRatio = 1000;                 // of a member beyond a MiB; DEFLATE reaches 1032
 
 struct ZipError {
@@ -60,13 +61,13 @@ zip_stat_t stat_of(zip_t* zip, uint64_t i) {
   return stat;
 }
 
-std::string read_member(zip_t* zip, uint64_t i, const zip_stat_t& stat, uint64_t room) {
+std::string read_member(zip_t* zip, uint64_t i, const zip_stat_t& stat, uint64_t room, uint64_t most_bytes) {
   if (stat.valid & ZIP_STAT_ENCRYPTION_METHOD && stat.encryption_method != ZIP_EM_NONE)
     fail("{} is encrypted", stat.name);
   const bool is_bomb = stat.size > (1 << 20) && stat.size / kMostRatio > std::max<uint64_t>(stat.comp_size, 1);
   if (stat.size > room || is_bomb)
-    fail("the text of the archive is too large: {} has {} bytes ({} compressed), at most {} are read", stat.name,
-         stat.size, stat.comp_size, kMostBytes);
+    fail("the text of the archive is too large: {} has {} bytes ({} compressed), at most {} are read in all", stat.name,
+         stat.size, stat.comp_size, most_bytes);
   const ZipFile file(zip_fopen_index(zip, i, 0));
   if (!file) fail("{}: {}", stat.name, zip_error_strerror(zip_get_error(zip)));
   std::string bytes(stat.size, '\0');
@@ -106,18 +107,19 @@ std::string written(zip_source_t* source) {
 }  // namespace
 
 std::vector<ArchiveMember> read_members(const std::string& archive,
-                                        const std::function<bool(std::string_view name)>& is_wanted) {
+                                        const std::function<bool(std::string_view name)>& is_wanted,
+                                        uint64_t most_bytes) {
   ZipSource source;
   const Zip zip = open_archive(archive, source);
   std::vector<ArchiveMember> members;
   std::set<std::string_view> names;
-  uint64_t room = kMostBytes;
+  uint64_t room = most_bytes;
   const auto count = static_cast<uint64_t>(zip_get_num_entries(zip.get(), 0));
   for (uint64_t i = 0; i < count; i++) {
     const zip_stat_t stat = stat_of(zip.get(), i);
     if (!names.insert(stat.name).second) fail("the archive has two members {}", stat.name);
     if (!is_wanted(stat.name)) continue;
-    members.push_back({stat.name, read_member(zip.get(), i, stat, room)});
+    members.push_back({stat.name, read_member(zip.get(), i, stat, room, most_bytes)});
     room -= stat.size;
   }
   return members;

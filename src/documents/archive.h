@@ -2,6 +2,7 @@
 // read have limits on their number, their size and their ratio of compression.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <span>
 #include <string>
@@ -14,10 +15,12 @@ struct ArchiveMember {
   std::string name, bytes;
 };
 
-// Returns the members whose names are wanted, decompressed, in their order. Throws Error for an archive that is damaged,
-// encrypted, or larger than the limits.
+// Returns the members whose names are wanted, decompressed, in their order. Throws Error for an archive that is damaged
+// or encrypted, that has more than 65,536 members, and for members that have more than most_bytes together or are
+// compressed to less than a thousandth.
 std::vector<ArchiveMember> read_members(const std::string& archive,
-                                        const std::function<bool(std::string_view name)>& is_wanted);
+                                        const std::function<bool(std::string_view name)>& is_wanted,
+                                        uint64_t most_bytes);
 
 // Returns the archive with the bytes of these members replaced. All other members keep their compressed bytes, and every
 // member its place, its method of compression and its time. If no member differs, the archive keeps its bytes.

@@ -52,7 +52,7 @@ Document::Document(const DocumentFormat& format, std::string bytes, const Docume
   }
   is_archive_ = true;
   archive_ = std::move(bytes);
-  for (ArchiveMember& member : read_members(archive_, format.split_member)) {
+  for (ArchiveMember& member : read_members(archive_, format.split_member, static_cast<uint64_t>(options.most_bytes))) {
     try {
       expect_utf8(member.bytes);
       texts_.push_back(format.split_member(member.name)(std::move(member.bytes), options));

@@ -14,6 +14,8 @@ namespace qkv {
 namespace {
 
 constexpr size_t kDeepestXml = 512;
+constexpr size_t kBytesPerToken = 8;  // at least, on average, of a document with more than kFewTokens
+constexpr size_t kFewTokens = 65536;
 constexpr size_t kMostXmlBytes = size_t{1} << 30;  // expat counts in int
 
 class XmlReader {
@@ -100,6 +102,7 @@ class XmlReader {
       tokens.back().end = std::max(tokens.back().end, end);
       return tokens.back();
     }
+    if (tokens.size() == kFewTokens + document_.size() / kBytesPerToken) stop("it has too many tags for its size");
     return tokens.emplace_back(XmlToken{.kind = kind, .begin = begin, .end = end});
   }
 

@@ -70,6 +70,20 @@ void remove_left(const std::string& partial) {
   if (fs::remove_all(partial, error); error) fail("{}: cannot be removed: {}", partial, error.message());
 }
 
+// Whether the path is that of a device or a pipe, such as /dev/stdout, which must not be replaced by a file.
+bool is_special(const std::string& path) {
+  struct stat status {};
+  return ::stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode);
+}
+
+// Returns the path of the file that a link leads to, or the path itself.
+std::string behind_links(const std::string& path) {
+  std::error_code error;
+  if (!fs::is_symlink(fs::symlink_status(path, error))) return path;
+  const fs::path target = fs::canonical(path, error);
+  return error ? path : target.string();
+}
+
 }  // namespace
 
 void sync_directory_of(const std::string& path) {
@@ -80,11 +94,16 @@ void sync_directory_of(const std::string& path) {
   if (!file || (!sync_file(file.get()) && errno != EINVAL)) fail_file(directory, "cannot sync the directory");
 }
 
-AtomicFile::AtomicFile(const std::string& path) : path_(path) {
-  remove_abandoned(path);
+AtomicFile::AtomicFile(const std::string& path) : path_(behind_links(path)) {
+  if (is_special(path)) {
+    file_ = open_file(path, O_WRONLY | O_NOCTTY);
+    if (!file_) fail_file(path_, "cannot be written");
+    return;
+  }
+  remove_abandoned(path_);
   static std::atomic<int> counter = 0;
   do {  // a process of another machine may have a file of this name
-    temporary_ = fmt::format("{}{}{}-{}", path, kTemporarySuffix, ::getpid(), counter++);
+    temporary_ = fmt::format("{}{}{}-{}", path_, kTemporarySuffix, ::getpid(), counter++);
     file_ = create(temporary_);
   } while (file_ ? !lock_temp_file(file_, temporary_) : errno == EEXIST);
   if (!file_) fail_file(path_, "cannot be written");
@@ -110,6 +129,10 @@ void AtomicFile::overwrite(std::string_view text) {
 }
 
 void AtomicFile::commit() {
+  if (temporary_.empty()) {
+    if (!file_.close()) fail_file(path_, "cannot be written");
+    return;
+  }
   if (!sync_file(file_.get()) || std::rename(temporary_.c_str(), path_.c_str()) != 0)
     fail_file(path_, "cannot be written");
   temporary_.clear();

@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <csignal>
 #include <filesystem>
 
@@ -114,6 +115,33 @@ TEST(AtomicFile, AFullDiskLeavesTheOldFile) {
   EXPECT_EQ(error, path + ": cannot be written: File too large");
   EXPECT_EQ(read_file(path, 100), "old");
   EXPECT_EQ(files_in(directory), 1u);
+}
+
+TEST(AtomicFile, ADeviceOrAPipeIsWrittenAndNotReplaced) {
+  struct stat before {}, after {};
+  ASSERT_EQ(::stat("/dev/null", &before), 0);
+  write_file_atomic("/dev/null", "text");
+  ASSERT_EQ(::stat("/dev/null", &after), 0);
+  EXPECT_TRUE(S_ISCHR(after.st_mode));
+  EXPECT_EQ(after.st_ino, before.st_ino);
+  EXPECT_THROW(write_file_atomic("/dev/full", "text"), Error);
+  const TempDir directory;
+  const std::string pipe = directory / "pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  const FileDescriptor reader = open_file(pipe, O_RDONLY | O_NONBLOCK);
+  write_file_atomic(pipe, "text");
+  std::array<std::byte, 8> bytes;
+  ASSERT_EQ(read_some(reader.get(), bytes, pipe), 4u);
+}
+
+TEST(AtomicFile, TheFileBehindALinkIsReplaced) {
+  const TempDir directory;
+  write_file_atomic(directory / "file", "old");
+  std::filesystem::create_symlink("file", directory / "link");
+  write_file_atomic(directory / "link", "new");
+  EXPECT_TRUE(std::filesystem::is_symlink(directory / "link"));
+  EXPECT_EQ(read_file(directory / "file", 8), "new");
+  EXPECT_EQ(files_in(directory), 2u);
 }
 
 TEST(ReadFile, RejectsFilesAboveTheLimit) {

@@ -130,7 +130,7 @@ def test_schemathesis_has_no_complaint(tmp_path):
     pytest.importorskip("schemathesis")
     (tmp_path / "schemathesis.toml").write_text(SCHEMATHESIS)
     on = ["--chat-template", "lm=plain", "--suggestions", tmp_path / "suggestions", "--events", tmp_path / "events",
-          "--files", "--log", "none"]
+          "--log", "none"]
     with ServeProcess([*ALL, *on]) as server:
         program = Path(sys.executable).with_name("schemathesis")
         done = subprocess.run(

@@ -51,7 +51,7 @@ def files(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def server(files):
-    with ServeProcess([LANGUAGE, f"mt={MODELS['mt']}", "--files", *options_of(files)]) as process:
+    with ServeProcess([LANGUAGE, f"mt={MODELS['mt']}", *options_of(files)]) as process:
         yield process
         assert process.stop() == 0
 

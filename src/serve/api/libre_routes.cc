@@ -216,8 +216,8 @@ void answer_settings(const CallPtr& call) {
       {"apiKeys", service.admission().needs_keys()},
       {"keyRequired", service.admission().needs_keys()},
       {"suggestions", !service.options().suggestions.empty()},
-      {"filesTranslation", service.options().files},
-      {"supportedFilesFormat", service.options().files ? ordered_json(file_extensions()) : ordered_json::array()},
+      {"filesTranslation", !service.options().no_files},
+      {"supportedFilesFormat", service.options().no_files ? ordered_json::array() : ordered_json(file_extensions())},
       {"language",
        {{"source", {{"code", source}, {"name", language_name(source)}}},
         {"target", {{"code", target}, {"name", language_name(target)}}}}}}
@@ -263,15 +263,19 @@ void answer_suggest(const CallPtr& call) {
   if (!file->append(line.dump() + "\n", done)) refuse(503, "too many suggestions wait for the disk");
 }
 
+constexpr int64_t kMostFileBytes = int64_t{32} << 20;  // of the text in an archive
+
 // POST /translate_file
 void answer_translate_file(const CallPtr& call) {
   const LibreFields fields(*call);
-  if (!call->service().options().files) throw HttpError(403, "Files translation are disabled on this server.");
+  if (call->service().options().no_files) throw HttpError(403, "Files translation are disabled on this server.");
   const FormPart& file = file_of(fields.form());
   const DocumentFormat* format = format_of_file(*file.filename);
   if (!format) refuse(400, "Invalid request: file format not supported");
   const std::string name = plain_name(*file.filename);
-  const auto document = std::make_shared<const Document>(*format, std::string(file.bytes));
+  DocumentOptions options;
+  options.most_bytes = kMostFileBytes;
+  const auto document = std::make_shared<const Document>(*format, std::string(file.bytes), options);
   check_parts(call->service().options(), document->parts());
   const LibrePair pair = LibreLanguages(call->service()).find(fields.text("source"), fields.text("target"));
   if (document->parts() == 0) return answer_file(call, name, std::string(file.bytes));

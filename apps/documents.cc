@@ -1,0 +1,150 @@
+// Documents of qkv translate: a file, or all files of a folder with a known format.
+#include "documents.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <system_error>
+
+#include "commands.h"
+#include "program/documents/document_files.h"
+#include "qkv/error.h"
+#include "signals.h"
+#include "terminal.h"
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kNotes = 10;  // about single sentences of a document; further ones are counted
+
+// Notes on a document, and a line of its progress if standard error is a terminal.
+class DocumentProgress {
+ public:
+  DocumentProgress(std::string name, qkv::TranslateOptions& options) : name_(std::move(name)) {
+    options.on_note = [this](const std::string& note) {
+      if (++notes_ <= kNotes) report(note);
+    };
+    options.on_progress = [this](int64_t done) {
+      add(done);
+      stop_if_interrupted();
+    };
+  }
+  ~DocumentProgress() { clear(); }
+  DocumentProgress(const DocumentProgress&) = delete;
+  DocumentProgress& operator=(const DocumentProgress&) = delete;
+
+  void end(int64_t texts) {
+    if (notes_ > kNotes) report(fmt::format("{} further sentences were translated in parts", notes_ - kNotes));
+    clear();
+    print_error("{}: {} texts translated\n", name_, texts);
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  void report(const std::string& text) {
+    clear();
+    print_error("qkv: {}: {}\n", name_, text);
+  }
+  void clear() {
+    if (shown_) print_error("\r\033[K");
+    shown_ = false;
+  }
+  void add(int64_t texts) {
+    done_ += texts;
+    const Clock::time_point now = Clock::now();
+    if (!terminal_ || now - last_ < std::chrono::milliseconds(200)) return;
+    last_ = now;
+    print_error("\r{}: {} texts\033[K", name_, done_);
+    shown_ = true;
+  }
+
+  const std::string name_;
+  const bool terminal_ = rewrites_lines();
+  Clock::time_point last_ = Clock::now();
+  int64_t done_ = 0;
+  int notes_ = 0;
+  bool shown_ = false;
+};
+
+// "-" is standard input or output.
+void translate_one(const qkv::Translator& translator, const std::string& path, const std::string& out,
+                   qkv::TranslateOptions options, const qkv::DocumentOptions& document) {
+  const std::string from = path == "-" ? "/dev/stdin" : path, to = out == "-" ? "/dev/stdout" : out;
+  DocumentProgress progress(from, options);
+  progress.end(qkv::translate_document_file(translator, from, to, options, document));
+}
+
+void translate_folder(const qkv::Translator& translator, const std::string& folder, const std::string& out,
+                      const qkv::TranslateOptions& options, const qkv::DocumentOptions& document) {
+  qkv::check_document_folders(folder, out);
+  const qkv::FolderDocuments found = qkv::documents_in(folder);
+  size_t written = 0, present = 0, failed = 0;
+  for (const std::string& name : found.documents) {
+    stop_if_interrupted();
+    const fs::path to = fs::path(out) / name;
+    if (fs::exists(to)) {
+      present++;
+      continue;
+    }
+    try {
+      fs::create_directories(to.parent_path());
+      translate_one(translator, (fs::path(folder) / name).string(), to.string(), options, document);
+      written++;
+    } catch (const qkv::Error& error) {
+      print_error("qkv: {}\n", error.what());
+      failed++;
+    } catch (const fs::filesystem_error& error) {
+      throw qkv::Error(fmt::format("{}: cannot be made: {}", to.parent_path().string(), error.code().message()));
+    }
+  }
+  print_error("{} documents: {} written, {} present, {} failed; {} files of other formats left out\n",
+              found.documents.size(), written, present, failed, found.others.size());
+  if (failed > 0) throw qkv::Error(fmt::format("{} of {} documents failed", failed, found.documents.size()));
+}
+
+std::string format_names() {
+  std::string names;
+  for (const qkv::DocumentInfo& format : qkv::known_document_formats())
+    names += fmt::format("{}{}", names.empty() ? "" : ", ", format.format);
+  return names;
+}
+
+}  // namespace
+
+void add_documents_options(CLI::App& command, DocumentsOptions& options, const std::vector<std::string>& others) {
+  const auto add = [&](const char* name, auto& value, const std::string& help) {
+    return command.add_option(name, value, help)->group("Documents");
+  };
+  CLI::Option* path = add("--document", options.path,
+                          "Document whose text is translated into --out, or folder of documents; all else in it stays. - is "
+                          "standard input")
+                          ->type_name("FILE|FOLDER");
+  add("--document-format", options.document.format, "Format, if not by the end of the name: " + format_names())
+      ->type_name("NAME")
+      ->needs(path);
+  add("--columns", options.document.columns, "Columns of a CSV file to translate: names in its first line, or numbers")
+      ->type_name("NAME,…")
+      ->delimiter(',')
+      ->needs(path);
+  options.path_option = path;
+  CLI::Option* out = command.get_option("--out");
+  out->remove_needs(command.get_option("--in"));
+  out->description(out->get_description() + "; with --document the translated document, or folder of them")
+      ->type_name("FOLDER|FILE");
+  for (const std::string& other : others) path->excludes(command.get_option(other));
+}
+
+void translate_documents(const qkv::Translator& translator, const DocumentsOptions& options, const std::string& out,
+                         qkv::TranslateOptions translate) {
+  listen_for_interrupts();
+  translator.translate(std::vector<std::string>(), translate);  // checks the options
+  std::error_code error;
+  if (fs::is_directory(options.path, error))
+    return translate_folder(translator, options.path, out, translate, options.document);
+  translate_one(translator, options.path, out, translate, options.document);
+}

@@ -1,0 +1,26 @@
+// The options of qkv translate for documents, and their translation.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+#include "parts.h"
+#include "qkv/documents.h"
+
+struct DocumentsOptions {
+  std::string path;
+  qkv::DocumentOptions document;
+  const CLI::Option* path_option = nullptr;
+
+  bool given() const { return path_option->count() > 0; }
+};
+
+// Adds the options. --out is that of the parts, which needs either --in or --document. `others`: the options of lines
+// and of their output, which --document excludes.
+void add_documents_options(CLI::App& command, DocumentsOptions& options, const std::vector<std::string>& others);
+
+// Translates a document, or those of a folder, into `out`. Throws qkv::Error, after all others are translated, if some
+// of a folder have failed, and Interrupted after Ctrl-C.
+void translate_documents(const qkv::Translator& translator, const DocumentsOptions& options, const std::string& out,
+                         qkv::TranslateOptions translate);

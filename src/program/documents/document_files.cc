@@ -1,0 +1,51 @@
+#include "program/documents/document_files.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
+
+#include "core/fail.h"
+#include "documents/document.h"
+#include "text/visible.h"
+
+namespace qkv {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool holds(const fs::path& outer, const fs::path& inner) {
+  return std::mismatch(outer.begin(), outer.end(), inner.begin(), inner.end()).first == outer.end();
+}
+
+}  // namespace
+
+FolderDocuments documents_in(const std::string& folder) {
+  FolderDocuments found;
+  std::error_code error;
+  for (fs::recursive_directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
+    const std::string name = entry->path().filename().string();
+    if (name.starts_with('.')) {
+      entry.disable_recursion_pending();
+    } else if (entry->is_regular_file()) {
+      auto& files = format_of_file(name) ? found.documents : found.others;
+      files.push_back(entry->path().lexically_relative(folder).string());
+    }
+  }
+  if (error) fail("{}: folder cannot be read: {}", in_one_line(folder), error.message());
+  std::ranges::sort(found.documents);
+  std::ranges::sort(found.others);
+  return found;
+}
+
+void check_document_folders(const std::string& folder, const std::string& out) {
+  std::error_code error;
+  const fs::path from = fs::canonical(folder, error);
+  if (error) fail("{}: cannot be opened: {}", in_one_line(folder), error.message());
+  const fs::path to = (fs::weakly_canonical(out, error) / "").parent_path();
+  if (error) fail("{}: cannot be opened: {}", in_one_line(out), error.message());
+  if (holds(from, to) || holds(to, from))
+    fail("{}: is, contains or is within the folder of the documents, {}; translations require a separate folder",
+         in_one_line(out), in_one_line(folder));
+}
+
+}  // namespace qkv

@@ -1,0 +1,22 @@
+// Documents in files and folders, translated.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace qkv {
+
+// Files of a folder and the folders in it, by their paths from there, sorted. Files whose names begin with a dot, and
+// links to folders, are left out.
+struct FolderDocuments {
+  std::vector<std::string> documents;  // of a known format
+  std::vector<std::string> others;
+};
+
+// Throws Error if the folder cannot be read.
+FolderDocuments documents_in(const std::string& folder);
+
+// Throws Error if `out` is the folder, contains it or is in it.
+void check_document_folders(const std::string& folder, const std::string& out);
+
+}  // namespace qkv
