@@ -34,8 +34,8 @@ def test_lines_of_text_are_those_that_the_command_translates(trained, tmp_path):
     text = "The dog sees the cat. He sleeps.\r\n\r\n  He sleeps.\r\n"
     (tmp_path / "a.txt").write_bytes(text.encode())
     document(trained, tmp_path / "a.txt", tmp_path / "b.txt")
-    dog, sleeps = sentence(trained, "The dog sees the cat."), sentence(trained, "He sleeps.")
-    assert (tmp_path / "b.txt").read_bytes().decode() == f"{dog} {sleeps}\r\n\r\n  {sleeps}\r\n"
+    both, sleeps = sentence(trained, "The dog sees the cat. He sleeps."), sentence(trained, "He sleeps.")
+    assert (tmp_path / "b.txt").read_bytes().decode() == f"{both}\r\n\r\n  {sleeps}\r\n"
 
 
 def test_standard_input_and_output(trained, tmp_path):

@@ -16,7 +16,8 @@ import urllib.parse
 from collections import Counter
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-SCRIPTS = ("requests", "page", "translate", "translate_attention", "translate_choices", "recommend", "generate")
+SCRIPTS = ("requests", "page", "translate", "translate_attention", "translate_choices", "translate_document", "recommend",
+           "generate")
 SOURCES = pathlib.Path(__file__).resolve().parent.parent.parent / "src"
 HOSTILE = "</script><script>hacked=1</script><img src=x onerror=hacked=1>\"'`${hacked=1}{{style}}<!--\u202e&lt;\0"
 
@@ -39,7 +40,7 @@ def page_and_policy():
 
     style = read("eval/assets/attention_view.css", "serve/api/assets/page.css")
     script = read("eval/assets/attention_view.js", *(f"serve/api/assets/{name}.js" for name in SCRIPTS))
-    style, script = compact(style), compact(script)
+    style, script = compact_style(style), compact(script)
     page = read("serve/api/assets/page.html")
     for name, text in (("style", style), ("view", read("eval/assets/attention_view.html")), ("script", script)):
         page = page.replace("{{" + name + "}}", text, 1)
@@ -53,9 +54,14 @@ def page_and_policy():
 
 
 def compact(text):
-    """Without indentation, empty lines and lines that are comments."""
-    lines = [line.strip(" ") for line in text.split("\n")]
+    """Without indentation, empty lines, lines that are comments, and comments after two spaces."""
+    lines = [line.strip(" ").split("  // ")[0].rstrip(" ") for line in text.split("\n")]
     return "".join(line + "\n" for line in lines if line and not line.startswith("//"))
+
+
+def compact_style(text):
+    """Without the spaces that separate nothing."""
+    return re.sub(r" ?\{", "{", re.sub(r"([:;,]) +", r"\1", compact(text)))
 
 
 class Mock:
@@ -305,7 +311,7 @@ class Handler(BaseHTTPRequestHandler):
             headers = {"Content-Security-Policy": policy, "Referrer-Policy": "no-referrer",
                        "Cross-Origin-Opener-Policy": "same-origin"}
             return self.answer(200, page, "text/html", headers.items())
-        if mock.key and self.headers["Authorization"] != f"Bearer {mock.key}" and path != "/languages":
+        if mock.key and self.headers["Authorization"] != f"Bearer {mock.key}" and path not in ("/languages", "/frontend/settings"):
             return self.refuse(401, "a key is required")
         if mock.refusals.get(path):
             status, headers = mock.refusals[path].pop(0)
@@ -313,6 +319,7 @@ class Handler(BaseHTTPRequestHandler):
         answers = {"/v1/models": lambda: {"object": "list", "data": mock.models()}, "/v1/info": mock.info,
                    "/languages": lambda: [{"code": c, "name": mock.text(n), "targets": []} for c, n in
                                           (("en", "English"), ("de", "German"), ("fr", "French"))],
+                   "/frontend/settings": lambda: {"filesTranslation": True, "supportedFilesFormat": [".txt", ".html"]},
                    "/v1/items": lambda: mock.items(query), "/v1/translate": lambda: mock.translate(body),
                    "/v1/attend": lambda: mock.attend(body), "/v1/recommend": lambda: mock.recommend(body),
                    "/v1/completions": lambda: mock.completions(body)}

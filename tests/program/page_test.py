@@ -53,9 +53,22 @@ def test_translating_needs_no_mouse(site):
     assert site.focused() == "word here" and site.script("$('alternatives').hidden")
 
 
+def test_a_document_is_translated_and_offered(site, tmp_path):
+    path = tmp_path / "letter.html"
+    path.write_text("<p class=a>The dog <b>sleeps</b>.</p>")
+    site.driver.find_element("id", "file").send_keys(str(path))
+    site.wait("!$('result').hidden")
+    assert (site.text("result"), site.script("$('result').download")) == ("letter.de.html", "letter.de.html")
+    path.rename(tmp_path / "letter.pdf")
+    site.driver.find_element("id", "file").send_keys(str(tmp_path / "letter.pdf"))
+    site.wait("$('document-note').textContent")
+    assert "file format not supported" in site.text("document-note") and site.script("$('result').hidden")
+    assert not site.complaints({400})
+
+
 def test_the_maps_need_no_mouse(site):
     translate(site)
-    site.script("$('copy').focus()")
+    site.script("$('file').focus()")
     site.keys("TAB")
     assert site.focused() == "Cross-attention"
     site.keys("ARROW_LEFT")

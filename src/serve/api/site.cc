@@ -22,6 +22,7 @@
 #include "serve/api/assets/translate.js.h"
 #include "serve/api/assets/translate_attention.js.h"
 #include "serve/api/assets/translate_choices.js.h"
+#include "serve/api/assets/translate_document.js.h"
 #include "serve/api/families.h"
 #include "serve/engine/route.h"
 #include "serve/engine/service.h"
@@ -82,24 +83,36 @@ HttpReply openapi(const Service&, const Exchange&) { return {200, "application/j
 
 // ---- The page
 
-// Returns a style or a script without indentation, empty lines and lines that are comments.
+// Returns a style or a script without indentation, empty lines, lines that are comments, and comments after two spaces.
 std::string compact(std::string_view text) {
   std::string lines;
   while (!text.empty()) {
     std::string_view line = text.substr(0, text.find('\n'));
     text.remove_prefix(std::min(text.size(), line.size() + 1));
     line.remove_prefix(std::min(line.size(), line.find_first_not_of(' ')));
+    line = line.substr(0, line.find("  // "));
     line = line.substr(0, line.find_last_not_of(' ') + 1);
     if (!line.empty() && !line.starts_with("//")) lines.append(line).append("\n");
   }
   return lines;
 }
 
+// Returns a style without the spaces that separate nothing. It has no texts in quotation marks with such spaces.
+std::string compact_style(std::string_view text) {
+  std::string style;
+  for (const char c : compact(text)) {
+    if (c == ' ' && !style.empty() && std::string_view(":;,").find(style.back()) != std::string_view::npos) continue;
+    if (c == '{' && style.ends_with(' ')) style.pop_back();
+    style += c;
+  }
+  return style;
+}
+
 std::string assemble() {
-  const std::string style = compact(kAttentionViewCss) + compact(kPageCss);
+  const std::string style = compact_style(kAttentionViewCss) + compact_style(kPageCss);
   std::string script;
   for (const std::string_view part : {kAttentionViewJs, kRequestsJs, kPageJs, kTranslateJs, kTranslateAttentionJs,
-                                      kTranslateChoicesJs, kRecommendJs, kGenerateJs})
+                                      kTranslateChoicesJs, kTranslateDocumentJs, kRecommendJs, kGenerateJs})
     script += compact(part);
   return fill_in(kPageHtml, {{"{{style}}", style}, {"{{view}}", kAttentionViewHtml}, {"{{script}}", script}});
 }

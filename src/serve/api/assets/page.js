@@ -86,6 +86,7 @@ page.run(async () => {
   models = (await page.json('/v1/models')).data;
   info = await page.json('/v1/info');
   languages = await page.json('/languages');
+  showDocuments(await page.json('/frontend/settings'));
   for (const tab of [...$('pages').children])
     if (!modelsOf(panelOf(tab)).length) tab.remove();
   fill($('recommender'), modelsOf('recommend'));

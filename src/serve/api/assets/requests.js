@@ -3,7 +3,8 @@
 
 // The key, as the user typed it.
 let secret = '';
-let asking;       // a promise while the dialog is open
+// A promise while the dialog is open.
+let asking;
 
 // Asks for the key. Resolves to false if the user cancels.
 function askForKey() {
@@ -36,13 +37,15 @@ async function refusal(answer) {
   return Object.assign(error, {status: answer.status, wait});
 }
 
-// Sends a request, as POST if it has a body. Throws an Error unless the answer is one of success.
+// Sends a request, as POST if it has a body: an object for JSON, or a form. Throws an Error unless the answer is one of success.
 async function send(path, body, signal) {
   for (;;) {
     const used = secret, headers = {};
     if (used) headers.Authorization = 'Bearer ' + used;
-    if (body) headers['Content-Type'] = 'application/json';
-    const answer = await fetch(path, {method: body ? 'POST' : 'GET', headers, body: JSON.stringify(body), signal})
+    const isForm = body instanceof FormData;
+    if (body && !isForm) headers['Content-Type'] = 'application/json';
+    const sent = isForm ? body : JSON.stringify(body);
+    const answer = await fetch(path, {method: body ? 'POST' : 'GET', headers, body: sent, signal})
         .catch(error => {
           throw signal.aborted ? error : new Error('The server cannot be reached');
         });
