@@ -21,6 +21,7 @@ pkg_check_modules(SENTENCEPIECE REQUIRED IMPORTED_TARGET sentencepiece)
 pkg_check_modules(LIBZIP REQUIRED IMPORTED_TARGET libzip)
 pkg_check_modules(YAML REQUIRED IMPORTED_TARGET yaml-0.1)
 pkg_check_modules(EXPAT REQUIRED IMPORTED_TARGET expat)
+pkg_check_modules(MD4C REQUIRED IMPORTED_TARGET md4c)
 pkg_check_modules(ZSTD REQUIRED IMPORTED_TARGET libzstd)
 # Debian's prometheus-cpp-config.cmake asks for an HTTP server and libcurl, which the core library does not need.
 find_library(PROMETHEUS_LIBRARY prometheus-cpp-core REQUIRED)
@@ -34,7 +35,7 @@ endif()
 find_path(CURL_INCLUDE_DIR curl/curl.h REQUIRED)
 set(QKV_DEPENDENCIES OpenMP::OpenMP_CXX qkv_dnnl hwy::hwy fmt::fmt nlohmann_json::nlohmann_json ICU::uc
                      OpenSSL::SSL OpenSSL::Crypto PkgConfig::SENTENCEPIECE PkgConfig::LIBZIP PkgConfig::YAML
-                     PkgConfig::EXPAT
+                     PkgConfig::EXPAT PkgConfig::MD4C
                      ZLIB::ZLIB PkgConfig::ZSTD qkv_prometheus)
 if(QKV_BUILD_APPS)
   find_dependency(CLI11 CONFIG)

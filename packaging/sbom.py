@@ -23,6 +23,7 @@ LICENSES = {
     "libyaml": "MIT",
     "libzip": "BSD-3-Clause",
     "libzstd": "BSD-3-Clause",
+    "md4c": "MIT",
     "nlohmann-json3": "MIT",
     "ocl-icd": "BSD-2-Clause",
     "onednn": "Apache-2.0",

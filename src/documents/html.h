@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "documents/split_text.h"
 
@@ -18,5 +19,15 @@ SplitText split_html(std::string html);
 
 // As split_html, for the XML syntax of HTML: any element may be self-closing.
 SplitText split_xhtml(std::string xhtml);
+
+// Kinds of elements. All names are in lower case.
+
+// Whether an element has no content and no end tag, such as <br>.
+bool is_void_element(std::string_view name);
+// Whether an element ends the sentence before it. Unknown elements do not.
+bool is_block_element(std::string_view name);
+// Whether the content of an element stays as it is: code, scripts, graphics, media, what is written in a form, and the
+// elements that LibreTranslate leaves untranslated.
+bool is_kept_element(std::string_view name);
 
 }  // namespace qkv

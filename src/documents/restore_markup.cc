@@ -23,18 +23,25 @@ class TagWriter {
     for (size_t u = 0; u <= units_.size(); u++) {
       const size_t begin = u == 0 ? 0 : units_[u - 1].end;
       between_ = std::string_view(text_).substr(begin, (u == units_.size() ? text_.size() : units_[u].begin) - begin);
-      is_edge_ = u == 0 || u == units_.size();
+      is_first_ = u == 0;
+      is_last_ = u == units_.size();
       is_between_written_ = false;
-      for (; next < placed.size() && placed[next].unit == u; next++) add_tag(part_.tags[placed[next].tag]);
+      for (; next < placed.size() && placed[next].unit == u; next++) add_tag(placed[next].tag);
       write_between();
       if (u < units_.size()) add_text(std::string_view(text_).substr(units_[u].begin, units_[u].end - units_[u].begin));
     }
+    flush();
+    if (spelling_.repair) spelling_.repair(part_, tags_, written_);
     return std::move(written_);
   }
 
  private:
-  void add_text(std::string_view text) {
-    spelling_.append(text, written_);
+  void add_text(std::string_view text) { pending_ += text; }
+
+  // Writes the text since the last tag at once, as the spelling of a character may depend on the next ones.
+  void flush() {
+    spelling_.append(pending_, written_);
+    pending_.clear();
   }
 
   void write_between() {
@@ -43,21 +50,26 @@ class TagWriter {
   }
 
   // White space stays outside of elements, and on the side of a single tag where the source has it.
-  void add_tag(const InlineTag& tag) {
+  void add_tag(size_t place) {
+    const InlineTag& tag = part_.tags[place];
     const bool is_single = tag.kind == InlineTag::Kind::single;
     const bool has_space = tag.space_before || tag.space_after;
     if (is_single && tag.breaks_line && !has_space && between_ == " ") is_between_written_ = true;
     if (tag.kind == InlineTag::Kind::open || (is_single && (tag.space_before || !has_space)))
-      write_space(is_single && tag.space_before);
+      write_space(is_single && tag.space_before && !(is_first_ && written_.empty()));
+    flush();
+    const size_t begin = written_.size();
     written_ += document_.bytes_of(tag);
-    if (is_single && tag.space_after) write_space(true);
+    tags_.push_back({place, begin, written_.size()});
+    if (is_single && tag.space_after) write_space(!is_last_);
   }
 
   // needs_one: adds a space where the translation has none, such as between a word and a mark.
   void write_space(bool needs_one) {
-    const size_t size = written_.size();
+    const size_t size = pending_.size();
     write_between();
-    if (needs_one && !is_edge_ && written_.size() == size && !written_.ends_with(' ')) written_ += ' ';
+    const bool has_space = (pending_.empty() ? written_ : pending_).ends_with(' ');
+    if (needs_one && pending_.size() == size && !has_space) add_text(" ");
   }
 
   const SplitText& document_;
@@ -66,8 +78,10 @@ class TagWriter {
   const std::vector<TargetUnit>& units_;
   const TextSpelling& spelling_;
   std::string_view between_ = {};  // text between two units
-  bool is_between_written_ = false, is_edge_ = false;
+  bool is_between_written_ = false, is_first_ = false, is_last_ = false;
+  std::string pending_ = {};       // text that is not yet written
   std::string written_ = {};
+  std::vector<WrittenTag> tags_ = {};
 };
 
 std::string with_line_ends(std::string_view text, std::string_view line_end) {

@@ -10,6 +10,14 @@
 
 namespace qkv {
 
+struct TextPart;
+
+// A tag as it stands in a translation.
+struct WrittenTag {
+  size_t tag = 0;             // place in the part's tags
+  size_t begin = 0, end = 0;  // bytes of the translation
+};
+
 // How a document spells the characters of its texts: "&lt;", "\u00e9", or as they are.
 struct TextSpelling {
   // Appends what is spelled at the beginning of the text, and returns its bytes; 0 for a character that stands for
@@ -17,6 +25,8 @@ struct TextSpelling {
   size_t (*decode)(std::string_view text, std::string& to);
   // Appends characters as the document spells them.
   void (*append)(std::string_view text, std::string& to);
+  // Changes a translation with its tags where a tag would mean something else next to other characters; nullptr: none.
+  void (*repair)(const TextPart& part, std::span<const WrittenTag> tags, std::string& written) = nullptr;
 };
 
 extern const TextSpelling kPlainSpelling;  // every character stands for itself
@@ -54,7 +64,7 @@ struct TextPart {
   std::string before = {}, after = {};      // written around the bytes of the source or a translation
   std::string opening = {}, closing = {};   // written around a translation that differs from the text
   size_t lines = 0;                         // a translation has at most as many; 0: it is not broken into lines
-  std::string_view line_end = "\n";
+  std::string line_end = "\n";             // what ends a line, and what begins the next one
 };
 
 struct SplitText {

@@ -74,16 +74,6 @@ bool closes_open_element(std::string_view start, std::string_view open) {
   });
 }
 
-// Kinds of elements. All names are in lower case.
-
-// Whether an element has no content and no end tag, such as <br>.
-bool is_void_element(std::string_view name) { return std::ranges::binary_search(kVoidElements, name); }
-// Whether an element ends the sentence before it. Unknown elements do not.
-bool is_block_element(std::string_view name) { return std::ranges::binary_search(kBlockElements, name); }
-// Whether the content of an element stays as it is: code, scripts, graphics, media, what is written in a form, and the
-// elements that LibreTranslate leaves untranslated.
-bool is_kept_element(std::string_view name) { return std::ranges::binary_search(kKeptElements, name); }
-
 // The elements that are open at a place of a document. A stack, not the standard's tree: elements are closed by their
 // end tags, by those of elements around them, and where a start tag implies it (<li>a<li>b).
 class OpenElements {
@@ -267,6 +257,10 @@ SplitText split(std::string html, bool is_xml) {
 }
 
 }  // namespace
+
+bool is_void_element(std::string_view name) { return std::ranges::binary_search(kVoidElements, name); }
+bool is_block_element(std::string_view name) { return std::ranges::binary_search(kBlockElements, name); }
+bool is_kept_element(std::string_view name) { return std::ranges::binary_search(kKeptElements, name); }
 
 SplitText split_html(std::string html) { return split(std::move(html), false); }
 SplitText split_xhtml(std::string xhtml) { return split(std::move(xhtml), true); }

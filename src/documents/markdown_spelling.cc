@@ -1,0 +1,372 @@
+#include "documents/markdown_spelling.h"
+
+#include <unicode/uchar.h>
+#include <unicode/utf8.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <iterator>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/fail.h"
+#include "core/to_size.h"
+#include "documents/html_tokens.h"
+
+namespace qkv {
+namespace {
+
+constexpr std::string_view kMarkdownPunctuation = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~";
+
+bool is_markdown_punctuation(char c) { return kMarkdownPunctuation.find(c) != kMarkdownPunctuation.npos; }
+bool is_markdown_digit(char c) { return c >= '0' && c <= '9'; }
+
+// Returns the length of the reference at the beginning, which needs a semicolon; 0 if there is none.
+size_t reference_length(std::string_view text) {
+  constexpr size_t kLongest = 50;
+  if (!text.starts_with('&')) return 0;
+  const size_t end =
+      text.substr(0, kLongest).find_first_not_of("#0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ", 1);
+  return end != text.npos && text[end] == ';' && end > 1 ? end + 1 : 0;
+}
+
+size_t decode_markdown(std::string_view text, std::string& to) {
+  if (text.size() > 1 && text[0] == '\\' && is_markdown_punctuation(text[1])) {
+    to += text[1];
+    return 2;
+  }
+  const size_t length = reference_length(text);
+  if (length == 0) return 0;
+  std::string decoded;
+  if (decode_reference(text.substr(0, length), decoded) != length) return 0;
+  to += decoded;
+  return length;
+}
+
+UChar32 last_code(std::string_view text) {
+  text = text.substr(text.size() - std::min<size_t>(text.size(), U8_MAX_LENGTH));
+  auto at = static_cast<int32_t>(text.size());
+  UChar32 code;
+  U8_PREV_OR_FFFD(text.data(), 0, at, code);
+  return code;
+}
+
+UChar32 first_code_of(std::string_view text) {
+  int32_t at = 0;
+  UChar32 code;
+  U8_NEXT_OR_FFFD(text.data(), at, static_cast<int32_t>(std::min<size_t>(text.size(), U8_MAX_LENGTH)), code);
+  return code;
+}
+
+enum class Place { block, inline_, heading, cell };
+
+// Appends a text. What follows it is not known: the end, or a tag.
+class MarkdownAppender {
+ public:
+  MarkdownAppender(std::string_view text, Place place, std::string& to) : text_(text), place_(place), to_(to) {}
+
+  void append() {
+    for (at_ = 0; at_ < text_.size(); at_++) {
+      const char c = text_[at_];
+      if (begins_line() && append_at_line_start()) continue;
+      if (c == '\n' && (place_ == Place::heading || place_ == Place::cell)) {
+        to_ += ' ';
+        continue;
+      }
+      if (needs_escape(c)) to_ += '\\';
+      to_ += c;
+    }
+  }
+
+ private:
+  bool begins_line() const { return to_.empty() ? place_ == Place::block : to_.back() == '\n'; }
+
+  // The character before and after this one; '\n' at the beginning, '\0' at the end.
+  char before() const { return at_ > 0 ? text_[at_ - 1] : to_.empty() ? '\n' : to_.back(); }
+  char after(size_t distance = 1) const { return at_ + distance < text_.size() ? text_[at_ + distance] : '\0'; }
+  static bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\n'; }
+  static bool ends_mark(char c) { return is_blank(c) || c == '\0'; }
+
+  bool is_in_word() const {
+    const std::string_view written = at_ > 0 ? text_.substr(0, at_) : std::string_view(to_);
+    if (written.empty() || at_ + 1 >= text_.size()) return false;
+    return u_isalnum(last_code(written)) && u_isalnum(first_code_of(text_.substr(at_ + 1)));
+  }
+
+  bool needs_escape(char c) const {
+    switch (c) {
+      case '`':
+      case '[':
+      case ']':
+        return true;
+      case '\\':
+        return at_ + 1 == text_.size() || text_[at_ + 1] == '\n' || is_markdown_punctuation(text_[at_ + 1]);
+      case '*':
+      case '~':
+        return !is_blank(before()) || !is_blank(after());
+      case '_':
+        return !(is_blank(before()) && is_blank(after())) && !is_in_word();
+      case '<':
+        return !is_blank(after()) && !is_markdown_digit(after()) && after() != '=';
+      case '&':
+        return reference_length(text_.substr(at_)) > 0 || at_ + 1 == text_.size();
+      case '$':
+        return !is_blank(before()) && !is_markdown_digit(after());
+      case '{':
+        return std::string_view("{%#.:").find(after()) != std::string_view::npos;
+      case '#':
+        return place_ == Place::heading && is_blank(before()) && (ends_mark(after()) || after() == '#');
+      case '|':
+        return place_ == Place::cell;
+      default:
+        return false;
+    }
+  }
+
+  // Returns whether the character has been appended.
+  bool append_at_line_start() {
+    const char c = text_[at_], next = after();
+    if (c == ' ' || c == '\t') {
+      to_ += c == ' ' ? "&#32;" : "&#9;";
+      return true;
+    }
+    if (is_markdown_digit(c)) return append_number();
+    const size_t run = std::min(text_.find_first_not_of(c, at_), text_.size()) - at_;
+    const bool is_mark = (c == '#' && run <= 6 && ends_mark(after(run))) || c == '>' || c == '|' || c == '*' ||
+                         c == '_' || c == '~' || (c == '%' && next == ' ') ||
+                         ((c == '-' || c == '+' || c == '=') && (ends_mark(next) || next == c)) ||
+                         (c == ':' && (ends_mark(next) || next == ':' || next == '-')) || (c == '!' && next == '!') ||
+                         (c == '?' && next == '?');
+    if (!is_mark) return false;
+    to_ += '\\';
+    to_ += c;
+    return true;
+  }
+
+  // "1." and "1)".
+  bool append_number() {
+    const size_t end = std::min(text_.find_first_not_of("0123456789", at_), text_.size());
+    const bool is_mark = end < text_.size() && (text_[end] == '.' || text_[end] == ')') && end - at_ <= 9 &&
+                         (end + 1 == text_.size() || is_blank(text_[end + 1]));
+    to_ += text_.substr(at_, end - at_);
+    at_ = end - 1;
+    if (is_mark) {
+      to_ += '\\';
+      to_ += text_[++at_];
+    }
+    return true;
+  }
+
+  const std::string_view text_;
+  const Place place_;
+  std::string& to_;
+  size_t at_ = 0;
+};
+
+template <Place place>
+void append_markdown(std::string_view text, std::string& to) {
+  MarkdownAppender(text, place, to).append();
+}
+
+// Makes the marks of emphasis mean the same among the characters of a translation.
+//
+// "**" opens only before a character that is no space, and before punctuation only behind a space or punctuation; so
+// "中文**“强调”**中文" is no emphasis. The letter next to it is then written as a reference, which begins and ends
+// with punctuation. Elements without text go, as "****" is no markup, and a comment separates "**a**" and "**b**".
+class MarkdownRepairer {
+ public:
+  MarkdownRepairer(const TextPart& part, std::span<const WrittenTag> tags, std::string& written)
+      : part_(part), written_(written), tags_(tags.begin(), tags.end()) {}
+
+  void repair() {
+    drop_empty();
+    replace_breaks();
+    for (const WrittenTag& tag : kept_) {
+      escape_exclamation(tag);
+      escape_after_bracket(tag);
+    }
+    constexpr int kRounds = 4;  // a reference is punctuation for the marks on its other side
+    const std::vector<DelimiterRun> runs = find_runs();
+    size_t before = 0;
+    for (int round = 0; round < kRounds; round++) {
+      for (size_t i = 0; i < runs.size(); i++) separate(runs[i], i + 1 < runs.size() ? &runs[i + 1] : nullptr);
+      if (edits_.size() == before) break;
+      before = edits_.size();
+    }
+    apply();
+  }
+
+ private:
+  struct DelimiterRun {
+    size_t begin, end;
+    char mark;
+    bool opens;
+  };
+  struct Edit {
+    size_t size;  // bytes that are replaced
+    std::string text;
+  };
+
+  char mark_of(const WrittenTag& tag) const {
+    const char c = written_[tag.begin];
+    const bool is_run = tag.begin < tag.end && part_.tags[tag.tag].kind != InlineTag::Kind::single &&
+                        (c == '*' || c == '_' || c == '~');
+    return is_run ? c : '\0';
+  }
+
+  // Drops marks around nothing.
+  void drop_empty() {
+    for (const WrittenTag& tag : tags_) {
+      const bool closes = mark_of(tag) != '\0' && !kept_.empty() && mark_of(kept_.back()) != '\0' &&
+                          part_.tags[tag.tag].kind == InlineTag::Kind::close &&
+                          part_.tags[tag.tag].partner == kept_.back().tag &&
+                          end_of_dropped(kept_.back().end) == tag.begin;
+      if (!closes) {
+        kept_.push_back(tag);
+        continue;
+      }
+      edits_[kept_.back().begin] = {kept_.back().end - kept_.back().begin, ""};
+      edits_[tag.begin] = {tag.end - tag.begin, ""};
+      dropped_[kept_.back().begin] = tag.end;
+      kept_.pop_back();
+    }
+  }
+
+  // Returns where the dropped elements from here on end.
+  size_t end_of_dropped(size_t at) const {
+    for (auto found = dropped_.find(at); found != dropped_.end(); found = dropped_.find(at)) at = found->second;
+    return at;
+  }
+
+  std::vector<DelimiterRun> find_runs() const {
+    std::vector<DelimiterRun> runs;
+    for (const WrittenTag& tag : kept_) {
+      const char mark = mark_of(tag);
+      if (mark == '\0') continue;
+      const bool opens = part_.tags[tag.tag].kind == InlineTag::Kind::open;
+      if (!runs.empty() && runs.back().end == tag.begin && runs.back().mark == mark && runs.back().opens == opens)
+        runs.back().end = tag.end;
+      else
+        runs.push_back({tag.begin, tag.end, mark, opens});
+    }
+    return runs;
+  }
+
+  struct Neighbour {
+    size_t begin = 0, end = 0;
+    UChar32 code = ' ';
+
+    bool is_space() const { return u_isUWhiteSpace(code) != 0; }
+    bool is_punctuation() const {
+      return u_ispunct(code) != 0 || (code < 128 && code > 0 && is_markdown_punctuation(static_cast<char>(code)));
+    }
+    // Symbols are punctuation since version 0.31 of CommonMark.
+    bool may_be_punctuation() const { return is_punctuation() || (U_GET_GC_MASK(code) & U_GC_S_MASK) != 0; }
+  };
+
+  // Returns the character that ends or begins here, as it will be written.
+  Neighbour before(size_t at) const {
+    if (at == 0) return {};
+    const UChar32 code = last_code(std::string_view(written_).substr(0, at));
+    return as_written({at - std::min(at, to_size(U8_LENGTH(code))), at, code}, ';');
+  }
+  Neighbour after(size_t at) const {
+    if (at == written_.size()) return {};
+    const UChar32 code = first_code_of(std::string_view(written_).substr(at));
+    return as_written({at, std::min(at + to_size(U8_LENGTH(code)), written_.size()), code}, '&');
+  }
+
+  // edge: of a reference, on this side of the character.
+  Neighbour as_written(Neighbour found, char edge) const {
+    const auto edit = edits_.find(found.begin);
+    if (edit != edits_.end() && edit->second.size > 0 && !edit->second.text.empty()) found.code = edge;
+    return found;
+  }
+
+  void separate(const DelimiterRun& run, const DelimiterRun* next) {
+    const Neighbour left = before(run.begin), right = after(run.end);
+    if (next && next->begin == run.end && next->mark == run.mark) {
+      edits_.try_emplace(run.end, Edit{0, "<!-- -->"});
+      return;
+    }
+    const Neighbour& outside = run.opens ? left : right;
+    const Neighbour& inside = run.opens ? right : left;
+    const bool is_word = !outside.is_space() && !outside.is_punctuation();
+    if (!is_word || (run.mark != '_' && !inside.may_be_punctuation())) return;
+    if (is_in_tag(outside.begin))
+      edits_.try_emplace(run.opens ? run.begin : run.end, Edit{0, "<!-- -->"});
+    else
+      edits_.try_emplace(outside.begin, Edit{outside.end - outside.begin, reference(outside.code)});
+  }
+
+  static std::string reference(UChar32 code) { return fmt::format("&#{};", code); }
+
+  bool is_in_tag(size_t at) const {
+    const auto behind = std::ranges::upper_bound(tags_, at, {}, &WrittenTag::begin);
+    return behind != tags_.begin() && std::prev(behind)->end > at;
+  }
+
+  // Two spaces or a backslash break a line only between two texts.
+  void replace_breaks() {
+    size_t line = 0;  // where the text behind the last break begins
+    for (const WrittenTag& tag : kept_) {
+      const bool is_break = part_.tags[tag.tag].breaks_line && written_.find('\n', tag.begin) < tag.end;
+      if (!is_break) continue;
+      const auto has_text = [&](size_t begin, size_t end) {
+        return std::string_view(written_).substr(begin, end - begin).find_first_not_of(" \t") != std::string::npos;
+      };
+      if (has_text(line, tag.begin) && tag.end < written_.size())
+        line = tag.end;
+      else
+        edits_[tag.begin] = {tag.end - tag.begin, "<br/>"};
+    }
+  }
+
+  // "!" before "[" would make an image of a link.
+  void escape_exclamation(const WrittenTag& tag) {
+    const bool is_text = tag.begin > 0 && written_[tag.begin - 1] == '!' && !is_in_tag(tag.begin - 1);
+    if (is_text && tag.begin < tag.end && written_[tag.begin] == '[') edits_.try_emplace(tag.begin - 1, Edit{0, "\\"});
+  }
+
+  // "(" behind "[a]" would be a destination, and ":" the beginning of a definition.
+  void escape_after_bracket(const WrittenTag& tag) {
+    if (tag.begin == tag.end || written_[tag.end - 1] != ']' || tag.end == written_.size()) return;
+    const bool begins_line = tag.begin == 0 || written_[tag.begin - 1] == '\n';
+    const char c = written_[tag.end];
+    if ((c == '(' || (c == ':' && begins_line)) && !is_in_tag(tag.end)) edits_.try_emplace(tag.end, Edit{0, "\\"});
+  }
+
+  void apply() {
+    std::string repaired;
+    size_t done = 0;
+    for (const auto& [at, edit] : edits_) {
+      repaired.append(written_, done, at - done);
+      repaired += edit.text;
+      done = at + edit.size;
+    }
+    repaired.append(written_, done);
+    written_ = std::move(repaired);
+  }
+
+  const TextPart& part_;
+  std::string& written_;
+  const std::vector<WrittenTag> tags_;
+  std::vector<WrittenTag> kept_ = {};
+  std::map<size_t, Edit> edits_ = {};      // by their places
+  std::map<size_t, size_t> dropped_ = {};  // where elements without text begin and end
+};
+
+void repair_markdown(const TextPart& part, std::span<const WrittenTag> tags, std::string& written) {
+  if (!tags.empty()) MarkdownRepairer(part, tags, written).repair();
+}
+
+}  // namespace
+
+const TextSpelling kMarkdownBlockSpelling = {decode_markdown, append_markdown<Place::block>, repair_markdown};
+const TextSpelling kMarkdownInlineSpelling = {decode_markdown, append_markdown<Place::inline_>, repair_markdown};
+const TextSpelling kMarkdownHeadingSpelling = {decode_markdown, append_markdown<Place::heading>, repair_markdown};
+const TextSpelling kMarkdownCellSpelling = {decode_markdown, append_markdown<Place::cell>, repair_markdown};
+
+}  // namespace qkv
