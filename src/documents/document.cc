@@ -52,10 +52,16 @@ Document::Document(const DocumentFormat& format, std::string bytes, const Docume
   }
   is_archive_ = true;
   archive_ = std::move(bytes);
-  for (ArchiveMember& member : read_members(archive_, format.split_member, static_cast<uint64_t>(options.most_bytes))) {
+  const auto most_bytes = static_cast<uint64_t>(options.most_bytes);
+  std::vector<ArchiveMember> members = read_members(archive_, format.split_member, most_bytes);
+  // First those that say whether others are encrypted.
+  std::ranges::stable_partition(members, [](const auto& m) { return m.name.starts_with("META-INF/"); });
+  for (ArchiveMember& member : members) {
     try {
       expect_utf8(member.bytes);
-      texts_.push_back(format.split_member(member.name)(std::move(member.bytes), options));
+      SplitText text = format.split_member(member.name)(std::move(member.bytes), options);
+      if (text.bytes.empty()) continue;  // the member is only checked
+      texts_.push_back(std::move(text));
     } catch (const Error& error) {
       fail("{}: {}", member.name, error.what());
     }
@@ -100,13 +106,16 @@ std::string Document::replaced(std::span<const std::string> replacements) const 
 std::string Document::translated(std::span<const Translation> translations, size_t hypothesis) const {
   if (translations.size() != parts())
     fail("a document of {} parts needs as many translations (has {})", parts(), translations.size());
-  std::vector<std::string> replacements;
+  std::vector<std::string> replacements(translations.size());
+  size_t first = 0;  // part of a text
   for (const SplitText& text : texts_) {
-    for (const TextPart& part : text.parts) {
-      const Translation& translation = translations[replacements.size()];
+    const std::span own = std::span(replacements).subspan(first, text.parts.size());
+    for (size_t i = text.parts.size(); i-- > 0;) {  // parts within a part come after it
+      const Translation& translation = translations[first + i];
       const size_t last = translation.hypotheses.size() - 1;
-      replacements.push_back(restore_markup(text, part, translation, std::min(hypothesis, last)));
+      own[i] = restore_markup(text, text.parts[i], translation, std::min(hypothesis, last), own);
     }
+    first += text.parts.size();
   }
   return replaced(replacements);
 }

@@ -10,14 +10,14 @@ namespace qkv {
 
 // Splits HTML into the texts between the tags of blocks. A part has the inline tags within its text. Everything else
 // stays: tags, attributes, comments, white space at the ends, texts without letters and digits, elements with
-// translate="no" or the class notranslate, and the content of <script>, <style>, <pre>, <textarea>, <svg> and of what
-// LibreTranslate leaves untranslated, such as <code> and <address>. <br> ends a text after the end of a sentence and
-// after another <br>.
+// translate="no" or the class notranslate, links to footnotes and back (by their role or epub:type), and the content of
+// <script>, <style>, <pre>, <textarea>, <svg> and of what LibreTranslate leaves untranslated, such as <code> and
+// <address>. <br> ends a text after the end of a sentence and after another <br>.
 //
 // The text may be any bytes. Takes time and memory linear in its size.
 SplitText split_html(std::string html);
 
-// As split_html, for the XML syntax of HTML: any element may be self-closing.
+// As split_html, for the XML syntax of HTML: any element may be self-closing, and CDATA sections are text.
 SplitText split_xhtml(std::string xhtml);
 
 // Kinds of elements. All names are in lower case.

@@ -64,11 +64,12 @@ size_t end_of_content(std::string_view html, size_t at, std::string_view name) {
   return html.size();
 }
 
-bool has_notranslate(std::string_view classes) {
-  while (!classes.empty()) {
-    const size_t end = std::min(classes.find_first_of(kHtmlSpace), classes.size());
-    if (classes.substr(0, end) == "notranslate") return true;
-    classes.remove_prefix(std::min(end + 1, classes.size()));
+// Whether the words of an attribute's value include one of these.
+bool has_any_word(std::string_view value, std::initializer_list<std::string_view> words) {
+  while (!value.empty()) {
+    const size_t end = std::min(value.find_first_of(kHtmlSpace), value.size());
+    if (is_any_of(value.substr(0, end), words)) return true;
+    value.remove_prefix(std::min(end + 1, value.size()));
   }
   return false;
 }
@@ -266,7 +267,9 @@ void HtmlTokenizer::read_attribute(HtmlToken& token) {
     token.is_untranslated |= lower_ascii(value) == "no";
   } else if (name == "class" && !has_class_) {
     has_class_ = true;
-    token.is_untranslated |= has_notranslate(value);
+    token.is_untranslated |= has_any_word(value, {"notranslate"});
+  } else if (name == "role" || name == "epub:type") {
+    token.is_untranslated |= has_any_word(value, {"doc-noteref", "doc-backlink", "noteref", "backlink"});
   }
 }
 

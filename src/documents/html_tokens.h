@@ -17,7 +17,7 @@ struct HtmlToken {
   size_t begin = 0, end = 0;     // bytes of the document
   std::string name = {};         // of a tag, in lower case
   bool is_self_closing = false;  // <x/>
-  bool is_untranslated = false;  // translate="no", or the class notranslate
+  bool is_untranslated = false;  // translate="no", the class notranslate, or the mark of a footnote
 };
 
 // Any bytes are HTML: the tokens cover all of them, in order. Takes time linear in the size of the document.

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "core/to_size.h"
@@ -17,22 +18,15 @@ using TagKind = InlineTag::Kind;
 constexpr size_t kNone = InlineTag::kNone;
 constexpr UChar32 kByteOrderMark = 0xFEFF;
 
-// A character of a document as text: several code points for some references of HTML and CDATA sections.
+// A character of a document as text. Those of a CDATA section and of some references of HTML have the same bytes.
 struct TextCharacter {
   std::string_view text;
-  UChar32 code;       // the first one
+  UChar32 code;
   size_t begin, end;  // bytes of the document
 
   bool is_space() const { return code == ' ' || (code >= '\t' && code <= '\r' && code != '\v'); }
   bool is_visible() const { return !u_isUWhiteSpace(code) && code != kByteOrderMark; }
 };
-
-UChar32 first_code(std::string_view text) {
-  int64_t i = 0;
-  UChar32 code;
-  U8_NEXT_OR_FFFD(text.data(), i, static_cast<int64_t>(text.size()), code);
-  return code;
-}
 
 template <class Visit>
 void for_each_character(const SplitText& document, const RunItem& item, Visit visit) {
@@ -41,30 +35,34 @@ void for_each_character(const SplitText& document, const RunItem& item, Visit vi
   for (size_t at = item.begin; at < item.end;) {
     decoded.clear();
     const size_t reference = document.spelling->decode(text.substr(at), decoded);
-    auto next = static_cast<int64_t>(at);
-    if (reference > 0)
-      next += static_cast<int64_t>(reference);
-    else
-      U8_FWD_1(text.data(), next, static_cast<int64_t>(text.size()));
-    const size_t end = to_size(next);
-    const std::string_view character = reference > 0 ? decoded : text.substr(at, end - at);
-    visit(TextCharacter{character, first_code(character), at, end});
-    at = end;
+    const std::string_view from = reference > 0 ? std::string_view(decoded) : text.substr(at);
+    const size_t begin = at;
+    at += reference;
+    for (int64_t i = 0; std::cmp_less(i, from.size());) {
+      const size_t first = to_size(i);
+      UChar32 code;
+      U8_NEXT_OR_FFFD(from.data(), i, static_cast<int64_t>(from.size()), code);
+      const size_t size = to_size(i) - first;
+      if (reference == 0) at += size;
+      visit(TextCharacter{from.substr(first, size), code, begin, at});
+      if (reference == 0) break;
+    }
   }
 }
 
 // The visible text of an item: from where to where, in bytes of the document; empty if there is none.
 struct Visible {
   size_t begin = 0, end = 0;
-  bool has_word = false;
+  bool has_word = false, has_space = false;
 
   bool is_empty() const { return begin == end; }
 };
 
 Visible visible_text(const SplitText& document, const RunItem& item) {
-  Visible visible;
+  Visible visible = {.has_space = item.kind == ItemKind::line_break};
   if (item.kind != ItemKind::text) return visible;
   for_each_character(document, item, [&](const TextCharacter& c) {
+    visible.has_space |= u_isUWhiteSpace(c.code) != 0;
     if (!c.is_visible()) return;
     if (visible.is_empty()) visible.begin = c.begin;
     visible.end = c.end;
@@ -99,10 +97,15 @@ std::vector<size_t> find_partners(std::span<const RunItem> items) {
 class PartBuilder {
  public:
   PartBuilder(SplitText& document, std::span<const RunItem> items)
-      : document_(document), items_(items), partners_(find_partners(items)), visible_before_(items.size() + 1) {
+      : document_(document),
+        items_(items),
+        partners_(find_partners(items)),
+        visible_before_(items.size() + 1),
+        spaces_before_(items.size() + 1) {
     for (size_t i = 0; i < items.size(); i++) {
       visible_.push_back(visible_text(document, items[i]));
       visible_before_[i + 1] = visible_before_[i] + (visible_[i].is_empty() ? 0 : 1);
+      spaces_before_[i + 1] = spaces_before_[i] + (visible_[i].has_space ? 1 : 0);
       has_word_ |= visible_[i].has_word;
     }
   }
@@ -177,7 +180,8 @@ class PartBuilder {
 
   void add_character(const TextCharacter& c) {
     // "Use <code>x</code>, then" reads "Use, then".
-    const bool is_attached = is_after_single_ && !is_after_space_ && u_ispunct(c.code);
+    const bool is_attached =
+        is_after_single_ && !is_after_space_ && !part_.tags.back().breaks_line && u_ispunct(c.code);
     if (is_space_due_ && !is_attached) part_.text += ' ';
     part_.text += c.text;
     is_space_due_ = is_after_space_ = is_after_single_ = false;
@@ -192,7 +196,7 @@ class PartBuilder {
     InlineTag tag{.at = part_.text.size(), .begin = items_[i].begin, .end = items_[last].end};
     if (is_empty || items_[i].kind == ItemKind::single || items_[i].kind == ItemKind::line_break) {
       tag.space_before = is_after_space_;
-      tag.breaks_line = items_[i].kind == ItemKind::line_break;
+      tag.breaks_line = spaces_before_[last + 1] > spaces_before_[i];
       is_space_due_ |= tag.breaks_line && !part_.text.empty();
       is_after_single_ = true;
       is_after_space_ = false;
@@ -215,6 +219,7 @@ class PartBuilder {
   const std::vector<size_t> partners_;
   std::vector<Visible> visible_;
   std::vector<size_t> visible_before_;  // items with visible text before each
+  std::vector<size_t> spaces_before_;   // items with white space before each
   bool has_word_ = false;
   size_t first_ = 0, last_ = 0;  // items with visible text
   size_t begin_ = 0, end_ = 0;   // items of the part

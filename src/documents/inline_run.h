@@ -10,6 +10,7 @@
 namespace qkv {
 
 struct RunItem {
+  // line_break: a single tag that is white space itself, such as <br>.
   enum class Kind { text, open, close, single, line_break };
 
   Kind kind = Kind::text;

@@ -1,5 +1,7 @@
 #include "documents/restore_markup.h"
 
+#include <algorithm>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -9,11 +11,21 @@
 namespace qkv {
 namespace {
 
+// Returns bytes of a part, with the parts within them replaced.
+std::string bytes_within(const SplitText& document, const TextPart& part, ByteRange range,
+                         std::span<const std::string> replacements) {
+  if (replacements.empty()) return std::string(document.slice(range.begin, range.end));
+  const auto behind = std::ranges::upper_bound(document.parts, part.begin, {}, &TextPart::begin);
+  return join_range(document, range, static_cast<size_t>(behind - document.parts.begin()), replacements);
+}
+
 class TagWriter {
  public:
-  TagWriter(const SplitText& document, const TextPart& part, const std::string& text, const AlignedUnits& aligned)
+  TagWriter(const SplitText& document, const TextPart& part, const std::string& text, const AlignedUnits& aligned,
+            std::span<const std::string> replacements)
       : document_(document),
         part_(part),
+        replacements_(replacements),
         text_(text),
         units_(aligned.units),
         spelling_(part.spelling ? *part.spelling : *document.spelling) {}
@@ -59,7 +71,10 @@ class TagWriter {
       write_space(is_single && tag.space_before && !(is_first_ && written_.empty()));
     flush();
     const size_t begin = written_.size();
-    written_ += document_.bytes_of(tag);
+    if (is_single && tag.written.empty())
+      written_ += bytes_within(document_, part_, {tag.begin, tag.end}, replacements_);
+    else
+      written_ += document_.bytes_of(tag);
     tags_.push_back({place, begin, written_.size()});
     if (is_single && tag.space_after) write_space(!is_last_);
   }
@@ -74,6 +89,7 @@ class TagWriter {
 
   const SplitText& document_;
   const TextPart& part_;
+  const std::span<const std::string> replacements_;  // of the document's parts
   const std::string& text_;
   const std::vector<TargetUnit>& units_;
   const TextSpelling& spelling_;
@@ -96,8 +112,10 @@ std::string with_line_ends(std::string_view text, std::string_view line_end) {
 }
 
 std::string write_translation(const SplitText& document, const TextPart& part,
-                              const std::vector<std::string>& source_tokens, const Hypothesis& chosen) {
-  if (chosen.text == part.text) return std::string(document.source_of(part));
+                              const std::vector<std::string>& source_tokens, const Hypothesis& chosen,
+                              std::span<const std::string> replacements) {
+  if (chosen.text == part.text)
+    return bytes_within(document, part, part.source.value_or(ByteRange{part.begin, part.end}), replacements);
   const std::string text = part.lines > 1 ? break_lines(chosen.text, part.lines) : chosen.text;
   AlignedUnits aligned;
   std::vector<PlacedTag> placed;
@@ -105,7 +123,7 @@ std::string write_translation(const SplitText& document, const TextPart& part,
     aligned = align_units(part.text, source_tokens, chosen);
     placed = place_tags(part, aligned);
   }
-  const std::string written = TagWriter(document, part, text, aligned).write(placed);
+  const std::string written = TagWriter(document, part, text, aligned, replacements).write(placed);
   return part.opening + (part.lines > 0 ? with_line_ends(written, part.line_end) : written) + part.closing;
 }
 
@@ -129,9 +147,9 @@ std::string break_lines(std::string text, size_t count) {
 }
 
 std::string restore_markup(const SplitText& document, const TextPart& part, const Translation& translation,
-                           size_t hypothesis) {
+                           size_t hypothesis, std::span<const std::string> replacements) {
   const Hypothesis& chosen = translation.hypotheses.at(hypothesis);
-  return part.before + write_translation(document, part, translation.source_tokens, chosen) + part.after;
+  return part.before + write_translation(document, part, translation.source_tokens, chosen, replacements) + part.after;
 }
 
 }  // namespace qkv

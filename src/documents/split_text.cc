@@ -1,5 +1,7 @@
 #include "documents/split_text.h"
 
+#include <algorithm>
+
 #include "core/fail.h"
 #include "documents/html_tokens.h"
 #include "text/unicode.h"
@@ -47,14 +49,22 @@ const TextSpelling kXmlSpelling = {decode_xml, append_as_xml};
 std::string join(const SplitText& document, std::span<const std::string> replacements) {
   if (replacements.size() != document.parts.size())
     fail("a text of {} parts needs as many replacements (has {})", document.parts.size(), replacements.size());
+  return join_range(document, {0, document.bytes.size()}, 0, replacements);
+}
+
+std::string join_range(const SplitText& document, ByteRange range, size_t first,
+                       std::span<const std::string> replacements) {
+  const std::span parts = std::span(document.parts).subspan(first);
+  const auto found = std::ranges::lower_bound(parts, range.begin, {}, &TextPart::begin);
   std::string joined;
-  size_t done = 0;
-  for (size_t i = 0; i < replacements.size(); i++) {
-    joined += document.slice(done, document.parts[i].begin);
-    joined += replacements[i];
-    done = document.parts[i].end;
+  size_t done = range.begin;
+  for (auto part = found; part != parts.end() && part->end <= range.end; ++part) {
+    if (part->begin < done) continue;  // within a part
+    joined += document.slice(done, part->begin);
+    joined += replacements[first + static_cast<size_t>(part - parts.begin())];
+    done = part->end;
   }
-  joined += document.slice(done, document.bytes.size());
+  joined += document.slice(done, range.end);
   return joined;
 }
 

@@ -51,7 +51,7 @@ struct InlineTag {
   size_t begin = 0, end = 0;                       // its bytes in the document; none if it has only other bytes
   size_t partner = kNone;                          // tag of the same part that closes or opens the element, if any
   bool space_before = false, space_after = false;  // whether white space is next to a single tag
-  bool breaks_line = false;                        // <br>
+  bool breaks_line = false;                        // it is white space itself: <br>, or a space in markup
   std::string written = {};                        // in a translation, if not its bytes in the document
 };
 
@@ -70,7 +70,9 @@ struct TextPart {
 struct SplitText {
   std::string bytes = {};
   const TextSpelling* spelling = &kPlainSpelling;
-  std::vector<TextPart> parts = {};  // in their order, without overlap
+  // In the order of their beginnings. They do not overlap, but a part may lie within a single tag of another one, as a
+  // footnote does.
+  std::vector<TextPart> parts = {};
 
   std::string_view bytes_of(const TextPart& part) const { return slice(part.begin, part.end); }
   std::string_view source_of(const TextPart& part) const {
@@ -82,8 +84,13 @@ struct SplitText {
   std::string_view slice(size_t begin, size_t end) const { return std::string_view(bytes).substr(begin, end - begin); }
 };
 
-// Returns the document with its parts replaced, one replacement for each.
+// Returns the document with its parts replaced, one replacement for each. The replacement of a part has those of the
+// parts within it.
 std::string join(const SplitText& document, std::span<const std::string> replacements);
+
+// Returns the bytes of a range with the parts within it replaced. Those before `first` are not looked at.
+std::string join_range(const SplitText& document, ByteRange range, size_t first,
+                       std::span<const std::string> replacements);
 
 // Throws Error if the text is not valid UTF-8.
 void expect_utf8(std::string_view text);

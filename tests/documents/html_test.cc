@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "documents/restore_markup.h"
 #include "tests/documents/translations.h"
 
 namespace qkv {
@@ -112,6 +113,19 @@ TEST(Html, InlineTagsDoNotEndATextAndStandWhereTheyStood) {
   EXPECT_EQ(texts_of_html("Use <code>f()</code>, then <kbd>Enter</kbd>"), Texts({"Use, then Enter"}));
 }
 
+TEST(Html, WhiteSpaceInAnElementWithoutTextIsWhiteSpace) {
+  EXPECT_EQ(texts_of_html("A.<span> </span>B."), Texts({"A. B."}));
+  EXPECT_EQ(tags_of_html("A.<span> </span>B."), ".2");
+  EXPECT_EQ(texts_of_html("A.<b><i>&nbsp;</i></b>“B”<b><br></b>C<span></span>D"), Texts({"A. “B” CD"}));
+  EXPECT_EQ(texts_of_html("A<span><img></span>B <span> </span> C"), Texts({"AB C"}));
+}
+
+TEST(Html, MarksOfFootnotesStay) {
+  EXPECT_EQ(texts_of_html("The house<a href=#f1 role='doc-noteref'>1</a> is red."), Texts({"The house is red."}));
+  EXPECT_EQ(texts_of_html("<li>A note.<a epub:type=\"x backlink\">back</a><a role=link>link</a></li>"),
+            Texts({"A note.link"}));
+}
+
 TEST(Html, TagsAroundAWholeTextStayOutside) {
   EXPECT_EQ(with_brackets("<p><a href=x><b> Two dogs </b></a><img></p>"),
             "<p><a href=x><b> [Two dogs] </b></a><img></p>");
@@ -126,6 +140,48 @@ TEST(Html, LineBreaksEndATextAfterASentence) {
             "[One.]<br>[Two<br>three]<br><br>[Four]<br/> <br>[five]");
   EXPECT_EQ(texts_of_html("one<br>two"), Texts({"one two"}));
   EXPECT_EQ(with_brackets("(One.)</br>Two"), "[(One.)]</br>[Two]");
+}
+
+// The document with every part in brackets.
+std::string xhtml_with_brackets(const std::string& xhtml) {
+  const SplitText document = split_xhtml(xhtml);
+  Texts marked;
+  for (const TextPart& part : document.parts) marked.push_back("[" + std::string(document.bytes_of(part)) + "]");
+  return join(document, marked);
+}
+
+TEST(Xhtml, AnyElementMayBeSelfClosing) {
+  EXPECT_EQ(xhtml_with_brackets("<head><title/><script src=\"x\"/><style/></head><p>One<a id=\"x\"/> two</p>"),
+            "<head><title/><script src=\"x\"/><style/></head><p>[One<a id=\"x\"/> two]</p>");
+  EXPECT_EQ(xhtml_with_brackets("<title>One</title><p/>Two<textarea/>Three<iframe/>four"),
+            "<title>[One]</title><p/>[Two]<textarea/>[Three<iframe/>four]");
+  EXPECT_EQ(xhtml_with_brackets("<p class=\"notranslate\"/>One"), "<p class=\"notranslate\"/>[One]");
+  EXPECT_EQ(with_brackets("<title/>One</title><p>Two"), "<title/>[One]</title><p>[Two]");  // not in HTML
+}
+
+TEST(Xhtml, EndTagsOfVoidElementsBelongToTheirStartTags) {
+  EXPECT_EQ(xhtml_with_brackets("<p>One<br></br>two<img src=\"x\"></img> three<hr></hr>four</p>"),
+            "<p>[One<br></br>two<img src=\"x\"></img> three]<hr></hr>[four]</p>");
+  const SplitText document = split_xhtml("<p>One<br></br>two</p>");
+  ASSERT_EQ(document.parts.at(0).tags.size(), 1u);
+  EXPECT_EQ(document.bytes_of(document.parts[0].tags[0]), "<br></br>");
+}
+
+TEST(Xhtml, CdataSectionsAreText) {
+  const SplitText document = split_xhtml("<p>A&nbsp;<![CDATA[ <b> & ]]>c<![CDATA[]]>d <![CDATA[ ]]>e</p>");
+  ASSERT_EQ(document.parts.size(), 1u);
+  EXPECT_EQ(document.parts[0].text, "A\u00A0 <b> & cd e");
+  EXPECT_EQ(document.parts[0].tags.size(), 0u);
+  EXPECT_EQ(xhtml_with_brackets("<p><![CDATA[\n One]]></p><script><![CDATA[</script>x]]></script><p>Two"),
+            "<p>[<![CDATA[\n One]]>]</p><script><![CDATA[</script>x]]></script><p>[Two]");
+  EXPECT_EQ(with_brackets("<p>One <![CDATA[ two ]]></p>"), "<p>[One] <![CDATA[ two ]]></p>");  // a comment in HTML
+}
+
+TEST(Xhtml, TranslationsHaveReferencesOfXmlOnly) {
+  const SplitText document = split_xhtml("<p>a&nbsp;&eacute;</p>");
+  EXPECT_EQ(document.parts.at(0).text, "a\u00A0é");
+  EXPECT_EQ(restore_markup(document, document.parts[0], testing::translation({"▁a"}, {"▁x\u00A0é<&"}, {0})),
+            "x\u00A0é&lt;&amp;");
 }
 
 TEST(Html, DeepNestingAndBrokenTagsAreLinear) {
@@ -162,6 +218,10 @@ TEST(Html, DeepNestingAndBrokenTagsAreLinear) {
     Texts same;
     for (const TextPart& part : document.parts) same.emplace_back(document.bytes_of(part));
     EXPECT_EQ(join(document, same), html) << text;
+    const SplitText of_xml = split_xhtml(html);
+    same.clear();
+    for (const TextPart& part : of_xml.parts) same.emplace_back(of_xml.bytes_of(part));
+    EXPECT_EQ(join(of_xml, same), html) << text;
   }
 }
 

@@ -52,6 +52,27 @@ TEST(PutBack, SingleTagsStandBetweenTheSameWords) {
   EXPECT_EQ(put_html("Two<wbr>dogs run <i translate=no>x</i>.", dogs), "Zwei <wbr>Hunde laufen <i translate=no>x</i>.");
 }
 
+TEST(PutBack, WhiteSpaceInAnElementStandsForASpaceOfTheTranslation) {
+  const Translation ab = translation({"▁A.", "▁B."}, {"▁X.", "▁Y."}, {0, 1});
+  EXPECT_EQ(put_html("A.<span> </span>B.", ab), "X.<span> </span>Y.");
+  EXPECT_EQ(put_html("A. <span> </span>B.", ab), "X. <span> </span>Y.");
+}
+
+// A footnote: a part within a tag of another one.
+TEST(PutBack, PartsWithinATagAreReplacedInIt) {
+  SplitText document = {.bytes = "a b{c d} e f"};
+  document.parts.push_back(
+      {.begin = 0, .end = 12, .text = "a b e f", .tags = {{.at = 3, .begin = 3, .end = 8, .space_after = true}}});
+  document.parts.push_back({.begin = 4, .end = 7, .text = "c d"});
+  const std::vector<std::string> replacements = {"", "x"};
+  const Translation other = translation({"▁a", "▁b", "▁e", "▁f"}, {"▁A", "▁B", "▁E", "▁F"}, {0, 1, 2, 3});
+  const Translation same = translation({"▁a", "▁b", "▁e", "▁f"}, {"▁a", "▁b", "▁e", "▁f"}, {});
+  EXPECT_EQ(restore_markup(document, document.parts[0], other, 0, replacements), "A B{x} E F");
+  EXPECT_EQ(restore_markup(document, document.parts[0], same, 0, replacements), "a b{x} e f");
+  EXPECT_EQ(restore_markup(document, document.parts[0], other), "A B{c d} E F");
+  EXPECT_EQ(join(document, std::vector<std::string>{"y", "x"}), "y");  // which has the part within it
+}
+
 TEST(PutBack, SpecialCharactersAreEscaped) {
   EXPECT_EQ(put_html("<b>a</b> &lt; b", translation({"▁a", "▁<", "▁b"}, {"▁x&y", "▁<", "▁z\u00A0>"}, {0, 1, 2})),
             "<b>x&amp;y</b> &lt; z&nbsp;&gt;");

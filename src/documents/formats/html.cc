@@ -148,7 +148,7 @@ class HtmlSplitter {
           add(RunItem::Kind::text, token);
           break;
         case HtmlToken::Kind::comment:
-          add(RunItem::Kind::single, token);
+          add(is_cdata(token) ? RunItem::Kind::text : RunItem::Kind::single, token);
           break;
         case HtmlToken::Kind::raw:
           break;  // of an element that is kept
@@ -168,6 +168,12 @@ class HtmlSplitter {
 
   // Whether elements may be self-closing, and <style> is an ordinary element.
   bool is_foreign() const { return is_xml_ || open_.holds(svg_) || open_.holds(math_); }
+
+  // CDATA sections of XML are text; those of <svg> in HTML are in an element that is kept.
+  bool is_cdata(const HtmlToken& token) const {
+    const std::string_view bytes = document_.slice(token.begin, token.end);
+    return is_xml_ && bytes.starts_with("<![CDATA[") && bytes.ends_with("]]>");
+  }
 
   void start(const HtmlToken& token) {
     const bool was_foreign = is_foreign();
@@ -191,6 +197,7 @@ class HtmlSplitter {
   }
 
   void end(const HtmlToken& token) {
+    if (is_xml_ && is_void_element(token.name)) return end_void(token);
     if (token.name == "br") return kept_ ? void() : add_line_break(token);  // as browsers read it
     const std::optional<size_t> count = open_.count_after_end(token.name);
     const bool ends_kept = kept_ && count == kept_->place;  // by its own end tag
@@ -198,6 +205,16 @@ class HtmlSplitter {
     if (kept_ || ends_kept) return;
     if (is_block_element(token.name))
       flush();
+    else
+      add(RunItem::Kind::close, token);
+  }
+
+  // The end tag of an element that HTML has no end tags for: <br></br> is one tag, others have no effect.
+  void end_void(const HtmlToken& token) {
+    const bool ends_element = !kept_ && !run_.empty() && run_.back().end == token.begin &&
+                              (run_.back().kind == RunItem::Kind::single || run_.back().kind == RunItem::Kind::line_break);
+    if (ends_element)
+      run_.back().end = token.end;
     else
       add(RunItem::Kind::close, token);
   }
