@@ -1,0 +1,240 @@
+#include "documents/delimited_text.h"
+
+#include <algorithm>
+#include <charconv>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/fail.h"
+#include "core/json.h"
+#include "documents/string_part.h"
+
+namespace qkv {
+namespace {
+
+void append_quoted_cell(std::string_view text, std::string& to) {
+  for (const char c : text) to.append(c == '"' ? 2 : 1, c);
+}
+
+// The text of a part without tags comes as a whole, so that it is known here whether it needs quotes.
+template <char separator>
+void append_cell(std::string_view text, std::string& to) {
+  constexpr char kSpecial[] = {separator, '"', '\r', '\n'};
+  const bool has_special = text.find_first_of(std::string_view(kSpecial, 4)) != text.npos;
+  if (!has_special && without_outer_space(text).size() == text.size()) {
+    to += text;
+  } else {
+    to += '"';
+    append_quoted_cell(text, to);
+    to += '"';
+  }
+}
+
+void append_cell_without_quotes(std::string_view text, std::string& to) {
+  for (const char c : text) to += c == '\t' || c == '\r' || c == '\n' ? ' ' : c;
+}
+
+const TextSpelling kQuotedCellSpelling = {decode_by_reader, append_quoted_cell};
+const TextSpelling kCommaCellSpelling = {decode_by_reader, append_cell<','>};
+const TextSpelling kSemicolonCellSpelling = {decode_by_reader, append_cell<';'>};
+const TextSpelling kTabCellSpelling = {decode_by_reader, append_cell<'\t'>};
+const TextSpelling kOpenCellSpelling = {decode_by_reader, append_cell_without_quotes};
+
+struct DelimitedCell {
+  ByteRange bytes;  // quotes included
+  bool is_quoted;
+};
+
+// Reads rows by hand: bytes must stay, and CSV libraries do not say where cells are.
+class DelimitedReader {
+ public:
+  DelimitedReader(std::string_view text, char separator, bool has_quotes, size_t begin)
+      : text_(text), separator_(separator), has_quotes_(has_quotes), at_(begin) {}
+
+  // What is wrong with the quotes of the last row; "" if nothing is.
+  const std::string& problem() const { return problem_; }
+
+  // Reads a row. Returns false at the end of the text, and where the quotes of a cell are wrong.
+  bool next(std::vector<DelimitedCell>& cells) {
+    cells.clear();
+    if (at_ >= text_.size()) return false;
+    do {
+      if (!cells.empty()) at_++;  // the separator
+      if (!read_cell(cells)) return false;
+    } while (at_ < text_.size() && text_[at_] == separator_);
+    if (at_ < text_.size()) at_ += text_.substr(at_).starts_with("\r\n") ? 2 : 1;
+    return true;
+  }
+
+ private:
+  bool read_cell(std::vector<DelimitedCell>& cells) {
+    const size_t begin = at_;
+    const bool is_quoted = has_quotes_ && at_ < text_.size() && text_[at_] == '"';
+    if (is_quoted && !skip_quoted()) return false;
+    const auto ends_cell = [&](char c) { return c == separator_ || c == '\r' || c == '\n'; };
+    if (is_quoted && at_ < text_.size() && !ends_cell(text_[at_])) {
+      problem_ = fmt::format("line {}: a quoted cell must end with its quote (found {})", line_of(text_, at_),
+                             excerpt(text_.substr(at_, 1)));
+      return false;
+    }
+    while (at_ < text_.size() && !ends_cell(text_[at_])) at_++;
+    cells.push_back({{begin, at_}, is_quoted});
+    return true;
+  }
+
+  bool skip_quoted() {
+    const size_t begin = at_++;
+    while ((at_ = text_.find('"', at_)) != text_.npos) {
+      if (!text_.substr(at_).starts_with("\"\"")) return ++at_ > 0;
+      at_ += 2;
+    }
+    problem_ = fmt::format("line {}: the quoted cell is not closed", line_of(text_, begin));
+    return false;
+  }
+
+  const std::string_view text_;
+  const char separator_;
+  const bool has_quotes_;
+  size_t at_;
+  std::string problem_;
+};
+
+// The columns that the options name.
+class ChosenColumns {
+ public:
+  ChosenColumns(const std::vector<std::string>& columns, const std::vector<std::string>& names)
+      : chosen_(names.size()) {
+    for (const std::string& column : columns) {
+      size_t number = 0;
+      const char* end = column.data() + column.size();
+      const auto [stop, error] = std::from_chars(column.data(), end, number);
+      const bool is_number = stop == end && error == std::errc() && number > 0 && number <= names.size();
+      if (is_number)
+        chosen_[number - 1] = true;
+      else
+        choose_by_name(column, names);
+    }
+  }
+
+  bool holds(size_t column) const { return chosen_.empty() || (column < chosen_.size() && chosen_[column]); }
+  bool has_name() const { return has_name_; }
+
+ private:
+  void choose_by_name(const std::string& column, const std::vector<std::string>& names) {
+    constexpr size_t kListed = 30;
+    bool is_found = false;
+    for (size_t i = 0; i < names.size(); i++)
+      if (names[i] == column) chosen_[i] = is_found = true;
+    has_name_ = true;
+    if (is_found) return;
+    std::string known;
+    for (const std::string& name : std::span(names).first(std::min(names.size(), kListed)))
+      known += (known.empty() ? "" : ", ") + excerpt(name);
+    if (names.size() > kListed) known += ", ...";
+    fail("unknown column {} (columns: {}, or a number from 1 to {})", excerpt(column), known, names.size());
+  }
+
+  std::vector<bool> chosen_;  // empty: all columns
+  bool has_name_ = false;
+};
+
+class DelimitedSplitter {
+ public:
+  DelimitedSplitter(SplitText& document, char separator, bool has_quotes)
+      : document_(document), separator_(separator), has_quotes_(has_quotes) {}
+
+  // Returns what is wrong with the quotes of the text; "" if nothing is.
+  std::string split(size_t begin, const std::vector<std::string>& columns) {
+    DelimitedReader reader(document_.bytes, separator_, has_quotes_, begin);
+    std::vector<DelimitedCell> cells;
+    std::vector<std::string> names;
+    bool is_open = reader.next(cells);
+    for (const DelimitedCell& cell : cells) names.emplace_back(without_outer_space(value_of(cell)));
+    if (!reader.problem().empty()) return reader.problem();
+    const ChosenColumns chosen(columns, columns.empty() ? std::vector<std::string>() : names);
+    if (is_open && chosen.has_name()) is_open = reader.next(cells);
+    for (; is_open; is_open = reader.next(cells))
+      for (size_t i = 0; i < cells.size(); i++)
+        if (chosen.holds(i)) add(cells[i]);
+    return reader.problem();
+  }
+
+ private:
+  std::string value_of(const DelimitedCell& cell) const {
+    const std::string_view bytes = document_.slice(cell.bytes.begin, cell.bytes.end);
+    if (!cell.is_quoted) return std::string(bytes);
+    std::string value;
+    for (size_t i = 1; i + 1 < bytes.size(); i += bytes[i] == '"' ? 2 : 1) value += bytes[i];
+    return value;
+  }
+
+  void add(const DelimitedCell& cell) {
+    const std::string value = value_of(cell);
+    if (value.starts_with('=')) return;
+    if (cell.is_quoted)
+      add_string_part(document_, {cell.bytes.begin + 1, cell.bytes.end - 1}, value, kQuotedCellSpelling);
+    else if (!has_quotes_)
+      add_string_part(document_, cell.bytes, value, kOpenCellSpelling);
+    else if (without_outer_space(value).size() < value.size())
+      add_string_part(document_, cell.bytes, value, kQuotedCellSpelling, "\"");
+    else
+      add_string_part(document_, cell.bytes, value, spelling());
+  }
+
+  const TextSpelling& spelling() const {
+    return separator_ == ',' ? kCommaCellSpelling : separator_ == ';' ? kSemicolonCellSpelling : kTabCellSpelling;
+  }
+
+  SplitText& document_;
+  const char separator_;
+  const bool has_quotes_;
+};
+
+size_t mark_size(std::string_view text) { return text.starts_with("\uFEFF") ? 3 : 0; }
+
+// Returns the separator that stands most often in the first row outside of quotes; a comma if there is none.
+char find_separator(std::string_view text) {
+  constexpr std::string_view kSeparators = ",;\t";
+  size_t counts[kSeparators.size()] = {};
+  bool is_quoted = false;
+  for (const char c : text) {
+    if (!is_quoted && (c == '\r' || c == '\n')) break;
+    is_quoted ^= c == '"';
+    const size_t separator = kSeparators.find(c);
+    if (!is_quoted && separator != kSeparators.npos) counts[separator]++;
+  }
+  return kSeparators[static_cast<size_t>(std::ranges::max_element(counts) - counts)];
+}
+
+}  // namespace
+
+SplitText split_csv(std::string text, const DocumentOptions& options) {
+  SplitText document{.bytes = std::move(text)};
+  std::string_view rest = document.bytes;
+  rest.remove_prefix(mark_size(rest));
+  char separator = 0;
+  for (const std::string_view row : {"sep=,", "sep=;", "sep=\t"}) {
+    if (!rest.starts_with(row) || (rest.size() > row.size() && rest[row.size()] != '\r' && rest[row.size()] != '\n'))
+      continue;
+    separator = row.back();
+    const size_t end = rest.find('\n', row.size());
+    rest.remove_prefix(end == rest.npos ? rest.size() : end + 1);
+  }
+  if (separator == 0) separator = find_separator(rest);
+  const size_t begin = document.bytes.size() - rest.size();
+  const std::string problem = DelimitedSplitter(document, separator, true).split(begin, options.columns);
+  if (!problem.empty()) fail("{}", problem);
+  return document;
+}
+
+SplitText split_tsv(std::string text, const DocumentOptions& options) {
+  SplitText document{.bytes = std::move(text)};
+  const size_t begin = mark_size(document.bytes);
+  if (DelimitedSplitter(document, '\t', true).split(begin, options.columns).empty()) return document;
+  document.parts.clear();
+  DelimitedSplitter(document, '\t', false).split(begin, options.columns);
+  return document;
+}
+
+}  // namespace qkv

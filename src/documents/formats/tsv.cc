@@ -1,0 +1,20 @@
+// Tab-separated values: see delimited_text.h.
+#include <utility>
+
+#include "documents/delimited_text.h"
+#include "documents/document.h"
+
+namespace qkv {
+
+namespace document_formats {
+
+const DocumentFormat& tsv() {
+  static const DocumentFormat format = {
+      "tsv", "Tab-separated values", {".tsv"}, [](std::string text, const DocumentOptions& options) {
+        return split_tsv(std::move(text), options);
+      }};
+  return format;
+}
+
+}  // namespace document_formats
+}  // namespace qkv
