@@ -145,6 +145,8 @@ class OfficeSplitter {
     switch (roles_[child]) {
       case OfficeRole::text:
         return add_run_text(child, run, extent);
+      case OfficeRole::hyphen:
+        return add_hyphen(child, run, extent);
       case OfficeRole::line_break:
         return add_line_break(extent);
       case OfficeRole::part_end:
@@ -196,6 +198,17 @@ class OfficeSplitter {
     ByteRange text = {tokens_[i + 1].begin, tokens_[i + 1].end};
     if (markup_.marks_space && !(space && *space == "preserve")) text = without_blanks(text);
     add_text(text, place, extent);
+  }
+
+  // Adds an element as text of its run: <w:t> for <w:noBreakHyphen/>.
+  void add_hyphen(size_t i, const Run& run, const ItemExtent& extent) {
+    const std::string_view tag = document_.slice(tokens_[i].begin, tokens_[i].end);
+    if (!tag.ends_with("/>") || !tokens_[i].attributes.empty()) return add_other(i, extent);
+    const size_t name_end = tag.find_first_of(" \t\r\n/");
+    const std::string name = std::string(tag.substr(1, name_end - 1 - tokens_[i].local().size())) + "t";
+    const std::string closing = "</" + name + ">" + std::string(run.closing);
+    const std::string opening = std::string(run.opening) + "<" + name + " xml:space=\"preserve\">";
+    add_text_item({tokens_[i].begin, tokens_[i].end}, intern(closing, run, opening), extent);
   }
 
   // Adds text that stands in no run.

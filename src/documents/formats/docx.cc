@@ -2,6 +2,7 @@
 // Fields other than hyperlinks, deleted text, formulas, charts and document properties stay.
 #include <algorithm>
 #include <array>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -37,6 +38,7 @@ constexpr std::pair<std::string_view, OfficeRole> kWordRoles[] = {
     {"lang", OfficeRole::unseen},
     {"lastRenderedPageBreak", OfficeRole::unseen},
     {"softHyphen", OfficeRole::unseen},
+    {"noBreakHyphen", OfficeRole::hyphen},
     {"br", OfficeRole::line_break},
     {"cr", OfficeRole::line_break},
     {"tab", OfficeRole::part_end},
@@ -52,8 +54,17 @@ OfficeRole word_role(const XmlToken& tag) {
   return type == "page" || type == "column" ? OfficeRole::part_end : found->second;
 }
 
+// Reads <w:noBreakHyphen/>, the only tag in a text, as a hyphen.
+size_t decode_word(std::string_view text, std::string& to) {
+  if (!text.starts_with('<') || text.starts_with("<!")) return kXmlSpelling.decode(text, to);
+  to += '-';
+  return text.find('>') + 1;
+}
+
+const TextSpelling kWordSpelling = {decode_word, kXmlSpelling.append};
+
 SplitText split_word_text(std::string xml, const DocumentOptions&) {
-  static const OfficeMarkup markup = {.role = word_role, .marks_space = true};
+  static const OfficeMarkup markup = {.role = word_role, .spelling = &kWordSpelling, .marks_space = true};
   return split_office_text(std::move(xml), markup);
 }
 

@@ -97,21 +97,15 @@ SplitFunction workbook_member(std::string_view name) {
   return has_cells ? split_cells : nullptr;
 }
 
-// Returns a text of XML with its characters decoded, and with one space for each run of white space within it.
+// Returns a text of XML with its characters decoded and without white space.
 std::string as_column_name(std::string_view text) {
-  std::string decoded, name;
+  std::string name;
   for (size_t i = 0; i < text.size();) {
-    const size_t size = decode_cell(text.substr(i), decoded);
-    if (size == 0) decoded += text[i];
+    const size_t size = decode_cell(text.substr(i), name);
+    if (size == 0) name += text[i];
     i += std::max<size_t>(size, 1);
   }
-  bool is_after_space = false;
-  for (const char c : decoded) {
-    const bool is_space = c == ' ' || (c >= '\t' && c <= '\r');
-    if (!is_space && is_after_space && !name.empty()) name += ' ';
-    if (!is_space) name += c;
-    is_after_space = is_space;
-  }
+  std::erase_if(name, [](char c) { return c == ' ' || (c >= '\t' && c <= '\r'); });
   return name;
 }
 
