@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <new>
 #include <set>
@@ -37,10 +39,28 @@ using Zip = std::unique_ptr<zip_t, Discard>;
 using ZipFile = std::unique_ptr<zip_file_t, Discard>;
 using ZipSource = std::unique_ptr<zip_source_t, Discard>;
 
-// Opens an archive in memory. `source` keeps what is written; the bytes outlive both.
-Zip open_archive(const std::string& bytes, ZipSource& source) {
+struct FreeBytes {
+  void operator()(void* bytes) const { std::free(bytes); }
+};
+
+// Returns a source that has its own bytes. libzip frees the bytes of a source that it writes to, even if it was told
+// not to: zip_close begins with a clone of the source up to the first member that differs, and takes the clone's bytes
+// for its own (libzip 1.7.3, buffer_clone).
+zip_source_t* source_with_copy(const std::string& bytes, zip_error_t* error) {
+  std::unique_ptr<void, FreeBytes> copy(std::malloc(std::max<size_t>(bytes.size(), 1)));
+  if (!copy) throw std::bad_alloc();
+  std::memcpy(copy.get(), bytes.data(), bytes.size());
+  zip_source_t* source = zip_source_buffer_create(copy.get(), bytes.size(), 1, error);
+  if (source) static_cast<void>(copy.release());
+  return source;
+}
+
+// Opens an archive in memory. `source` keeps what is written. The bytes outlive both, unless the archive is to be
+// written.
+Zip open_archive(const std::string& bytes, ZipSource& source, bool is_written = false) {
   ZipError error;
-  source.reset(zip_source_buffer_create(bytes.data(), bytes.size(), 0, &error.error));
+  source.reset(is_written ? source_with_copy(bytes, &error.error)
+                          : zip_source_buffer_create(bytes.data(), bytes.size(), 0, &error.error));
   if (!source) throw std::bad_alloc();
   zip_source_keep(source.get());
   Zip zip(zip_open_from_source(source.get(), ZIP_CHECKCONS, &error.error));
@@ -126,10 +146,10 @@ std::vector<ArchiveMember> read_members(const std::string& archive,
 }
 
 std::string replace_members(const std::string& archive, std::span<const ArchiveMember> members) {
-  ZipSource source;
-  Zip zip = open_archive(archive, source);
-  for (const ArchiveMember& member : members) replace_member(zip.get(), member);
   if (members.empty()) return archive;
+  ZipSource source;
+  Zip zip = open_archive(archive, source, true);
+  for (const ArchiveMember& member : members) replace_member(zip.get(), member);
   if (zip_close(zip.get()) != 0) fail("the archive cannot be written: {}", zip_error_strerror(zip_get_error(zip.get())));
   static_cast<void>(zip.release());  // zip_close frees it
   return written(source.get());

@@ -67,6 +67,7 @@ Document::Document(const DocumentFormat& format, std::string bytes, const Docume
     }
     members_.push_back(std::move(member.name));
   }
+  if (format.remove_parts) format.remove_parts(members_, texts_);
   if (texts_.empty()) fail("the archive has no text of a {} file", format.name);
 }
 

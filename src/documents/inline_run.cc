@@ -29,10 +29,10 @@ struct TextCharacter {
 };
 
 template <class Visit>
-void for_each_character(const SplitText& document, const RunItem& item, Visit visit) {
-  const std::string_view text = document.slice(0, item.end);
+void for_each_character(const SplitText& document, size_t text_begin, size_t text_end, Visit visit) {
+  const std::string_view text = document.slice(0, text_end);
   std::string decoded;
-  for (size_t at = item.begin; at < item.end;) {
+  for (size_t at = text_begin; at < text_end;) {
     decoded.clear();
     const size_t reference = document.spelling->decode(text.substr(at), decoded);
     const std::string_view from = reference > 0 ? std::string_view(decoded) : text.substr(at);
@@ -48,27 +48,6 @@ void for_each_character(const SplitText& document, const RunItem& item, Visit vi
       if (reference == 0) break;
     }
   }
-}
-
-// The visible text of an item: from where to where, in bytes of the document; empty if there is none.
-struct Visible {
-  size_t begin = 0, end = 0;
-  bool has_word = false, has_space = false;
-
-  bool is_empty() const { return begin == end; }
-};
-
-Visible visible_text(const SplitText& document, const RunItem& item) {
-  Visible visible = {.has_space = item.kind == ItemKind::line_break};
-  if (item.kind != ItemKind::text) return visible;
-  for_each_character(document, item, [&](const TextCharacter& c) {
-    visible.has_space |= u_isUWhiteSpace(c.code) != 0;
-    if (!c.is_visible()) return;
-    if (visible.is_empty()) visible.begin = c.begin;
-    visible.end = c.end;
-    visible.has_word |= u_isalnum(c.code) != 0;
-  });
-  return visible;
 }
 
 // Returns for each item that opens or closes an element the item that closes or opens it, or kNone. Elements that
@@ -103,7 +82,8 @@ class PartBuilder {
         visible_before_(items.size() + 1),
         spaces_before_(items.size() + 1) {
     for (size_t i = 0; i < items.size(); i++) {
-      visible_.push_back(visible_text(document, items[i]));
+      visible_.push_back(items[i].kind == ItemKind::text ? visible_text(document, items[i].begin, items[i].end)
+                                                         : VisibleText{.has_space = items[i].kind == ItemKind::line_break});
       visible_before_[i + 1] = visible_before_[i] + (visible_[i].is_empty() ? 0 : 1);
       spaces_before_[i + 1] = spaces_before_[i] + (visible_[i].has_space ? 1 : 0);
       has_word_ |= visible_[i].has_word;
@@ -125,6 +105,11 @@ class PartBuilder {
   }
 
  private:
+  // Takes the run of an element that stays outside of the part.
+  void enter(const RunItem& item) {
+    if (item.kind == ItemKind::open && item.run != kNone) part_.run = item.run;
+  }
+
   bool trims_front() {
     if (begin_ == first_) return false;
     const size_t partner = partners_[begin_];
@@ -132,6 +117,7 @@ class PartBuilder {
       if (partner > first_) return false;
       begin_ = partner;  // an element without text
     }
+    enter(items_[begin_]);
     begin_++;
     return true;
   }
@@ -150,6 +136,7 @@ class PartBuilder {
   // An element around the whole text.
   bool trims_both() {
     if (begin_ == first_ || partners_[begin_] != end_ - 1) return false;
+    enter(items_[begin_]);
     begin_++;
     end_--;
     return true;
@@ -163,7 +150,7 @@ class PartBuilder {
   }
 
   void add_text(size_t i) {
-    for_each_character(document_, items_[i], [&](const TextCharacter& c) {
+    for_each_character(document_, items_[i].begin, items_[i].end, [&](const TextCharacter& c) {
       if (c.begin < part_.begin || c.end > part_.end) return;
       if (c.is_space())
         add_space();
@@ -193,7 +180,8 @@ class PartBuilder {
     const bool is_element = items_[i].kind == ItemKind::open && partner != kNone;
     const bool is_empty = is_element && visible_before_[partner] == visible_before_[i];
     const size_t last = is_empty ? partner : i;
-    InlineTag tag{.at = part_.text.size(), .begin = items_[i].begin, .end = items_[last].end};
+    InlineTag tag{.at = part_.text.size(), .begin = items_[i].begin, .end = items_[last].end, .run = items_[i].run};
+    if (!is_empty) tag.written = items_[i].written;
     if (is_empty || items_[i].kind == ItemKind::single || items_[i].kind == ItemKind::line_break) {
       tag.space_before = is_after_space_;
       tag.breaks_line = spaces_before_[last + 1] > spaces_before_[i];
@@ -210,14 +198,14 @@ class PartBuilder {
         part_.tags[tag.partner].partner = part_.tags.size();
       }
     }
-    part_.tags.push_back(tag);
+    part_.tags.push_back(std::move(tag));
     return last;
   }
 
   SplitText& document_;
   const std::span<const RunItem> items_;
   const std::vector<size_t> partners_;
-  std::vector<Visible> visible_;
+  std::vector<VisibleText> visible_;
   std::vector<size_t> visible_before_;  // items with visible text before each
   std::vector<size_t> spaces_before_;   // items with white space before each
   bool has_word_ = false;
@@ -231,6 +219,19 @@ class PartBuilder {
 };
 
 }  // namespace
+
+VisibleText visible_text(const SplitText& document, size_t begin, size_t end) {
+  VisibleText visible;
+  for_each_character(document, begin, end, [&](const TextCharacter& c) {
+    visible.has_space |= u_isUWhiteSpace(c.code) != 0;
+    if (!c.is_visible()) return;
+    if (visible.is_empty()) visible.begin = c.begin;
+    visible.end = c.end;
+    visible.has_word |= u_isalnum(c.code) != 0;
+    visible.has_letter |= u_isalpha(c.code) != 0;
+  });
+  return visible;
+}
 
 void add_part(SplitText& document, std::span<const RunItem> items) {
   if (!items.empty()) PartBuilder(document, items).build();

@@ -16,7 +16,21 @@ struct RunItem {
   Kind kind = Kind::text;
   size_t begin = 0, end = 0;          // bytes of the document
   const std::string* name = nullptr;  // of an element that is opened or closed: the same pointer for the same name
+  std::string written = {};           // InlineTag::written
+  size_t run = InlineTag::kNone;      // InlineTag::run, of an element that is opened
 };
+
+// The bytes of a text from its first visible character to its last one; none if all are white space.
+struct VisibleText {
+  size_t begin = 0, end = 0;
+  bool has_word = false;    // a letter or a digit
+  bool has_letter = false;
+  bool has_space = false;
+
+  bool is_empty() const { return begin == end; }
+};
+
+VisibleText visible_text(const SplitText& document, size_t begin, size_t end);
 
 // Adds a part of these items to the document, unless they have no letter and no digit. White space, tags around the
 // whole text and tags next to it that have no partner stay outside. Runs of white space within become one space.

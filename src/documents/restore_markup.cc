@@ -28,21 +28,22 @@ class TagWriter {
         replacements_(replacements),
         text_(text),
         units_(aligned.units),
-        spelling_(part.spelling ? *part.spelling : *document.spelling) {}
+        spelling_(part.spelling ? *part.spelling : *document.spelling),
+        runs_{part.run} {}
 
   std::string write(const std::vector<PlacedTag>& placed) {
     size_t next = 0;
     for (size_t u = 0; u <= units_.size(); u++) {
       const size_t begin = u == 0 ? 0 : units_[u - 1].end;
       between_ = std::string_view(text_).substr(begin, (u == units_.size() ? text_.size() : units_[u].begin) - begin);
-      is_first_ = u == 0;
-      is_last_ = u == units_.size();
+      is_first_ = u == 0, is_last_ = u == units_.size();
       is_between_written_ = false;
       for (; next < placed.size() && placed[next].unit == u; next++) add_tag(placed[next].tag);
       write_between();
       if (u < units_.size()) add_text(std::string_view(text_).substr(units_[u].begin, units_[u].end - units_[u].begin));
     }
     flush();
+    close_run();
     if (spelling_.repair) spelling_.repair(part_, tags_, written_);
     return std::move(written_);
   }
@@ -52,8 +53,32 @@ class TagWriter {
 
   // Writes the text since the last tag at once, as the spelling of a character may depend on the next ones.
   void flush() {
+    if (pending_.empty()) return;
+    if (!is_in_run_ && runs_.back() != InlineTag::kNone) {
+      written_ += document_.runs[runs_.back()].opening;
+      is_in_run_ = true;
+    }
     spelling_.append(pending_, written_);
     pending_.clear();
+  }
+
+  void close_run() {
+    if (is_in_run_) written_ += document_.runs[runs_.back()].closing;
+    is_in_run_ = false;
+  }
+
+  // Writes a tag between the runs of the text before and behind it.
+  void write_tag(const InlineTag& tag, size_t place) {
+    flush();
+    close_run();
+    const size_t begin = written_.size();
+    if (tag.kind == InlineTag::Kind::single && tag.written.empty())
+      written_ += bytes_within(document_, part_, {tag.begin, tag.end}, replacements_);
+    else
+      written_ += document_.bytes_of(tag);
+    tags_.push_back({place, begin, written_.size()});
+    if (tag.kind == InlineTag::Kind::open) runs_.push_back(tag.run == InlineTag::kNone ? runs_.back() : tag.run);
+    if (tag.kind == InlineTag::Kind::close && runs_.size() > 1) runs_.pop_back();
   }
 
   void write_between() {
@@ -61,22 +86,17 @@ class TagWriter {
     is_between_written_ = true;
   }
 
-  // White space stays outside of elements, and on the side of a single tag where the source has it.
+  // White space stays outside of elements, and on the side of a single tag where the source has it, or towards the text
+  // if the tag stands before it.
   void add_tag(size_t place) {
     const InlineTag& tag = part_.tags[place];
     const bool is_single = tag.kind == InlineTag::Kind::single;
     const bool has_space = tag.space_before || tag.space_after;
     if (is_single && tag.breaks_line && !has_space && between_ == " ") is_between_written_ = true;
     if (tag.kind == InlineTag::Kind::open || (is_single && (tag.space_before || !has_space)))
-      write_space(is_single && tag.space_before && !(is_first_ && written_.empty()));
-    flush();
-    const size_t begin = written_.size();
-    if (is_single && tag.written.empty())
-      written_ += bytes_within(document_, part_, {tag.begin, tag.end}, replacements_);
-    else
-      written_ += document_.bytes_of(tag);
-    tags_.push_back({place, begin, written_.size()});
-    if (is_single && tag.space_after) write_space(!is_last_);
+      write_space(is_single && tag.space_before && !is_first_);
+    write_tag(tag, place);
+    if (is_single && (tag.space_after || (is_first_ && tag.space_before))) write_space(!is_last_);
   }
 
   // needs_one: adds a space where the translation has none, such as between a word and a mark.
@@ -95,9 +115,11 @@ class TagWriter {
   const TextSpelling& spelling_;
   std::string_view between_ = {};  // text between two units
   bool is_between_written_ = false, is_first_ = false, is_last_ = false;
-  std::string pending_ = {};       // text that is not yet written
+  std::string pending_ = {};  // text that is not yet written
   std::string written_ = {};
   std::vector<WrittenTag> tags_ = {};
+  std::vector<size_t> runs_;  // of the part and the elements that are open
+  bool is_in_run_ = false;    // the last one is open
 };
 
 std::string with_line_ends(std::string_view text, std::string_view line_end) {

@@ -27,9 +27,20 @@ size_t decode_xml(std::string_view text, std::string& to) {
   return end + kCdataEnd.size();
 }
 
+// XML has no characters for U+FFFE, U+FFFF and most control characters, not even as references.
+bool is_in_xml(std::string_view text) {
+  const auto c = static_cast<unsigned char>(text[0]);
+  if (c < 0x20) return c == '\t' || c == '\n' || c == '\r';
+  return !text.starts_with("\uFFFE") && !text.starts_with("\uFFFF");
+}
+
 void append_as_xml(std::string_view text, std::string& to) {
-  for (const char c : text) {
-    if (c == '&')
+  for (size_t i = 0; i < text.size(); i++) {
+    const char c = text[i];
+    if (!is_in_xml(text.substr(i))) {
+      to += "\uFFFD";
+      if (c == '\xEF') i += 2;
+    } else if (c == '&')
       to += "&amp;";
     else if (c == '<')
       to += "&lt;";

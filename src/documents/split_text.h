@@ -40,6 +40,11 @@ struct ByteRange {
   bool operator==(const ByteRange&) const = default;
 };
 
+// Markup around text that may not stand alone, such as a run of Word with its properties.
+struct TextRun {
+  std::string opening = {}, closing = {};
+};
+
 // Markup within a part. Elements enclose a word of the text; those that do not are single, as are `<br>`, comments,
 // and elements whose content stays.
 struct InlineTag {
@@ -53,6 +58,7 @@ struct InlineTag {
   bool space_before = false, space_after = false;  // whether white space is next to a single tag
   bool breaks_line = false;                        // it is white space itself: <br>, or a space in markup
   std::string written = {};                        // in a translation, if not its bytes in the document
+  size_t run = kNone;                              // of an element: SplitText::runs around its text, if another one
 };
 
 struct TextPart {
@@ -63,6 +69,7 @@ struct TextPart {
   std::optional<ByteRange> source = {};     // bytes that the text was read from, if not those that are replaced
   std::string before = {}, after = {};      // written around the bytes of the source or a translation
   std::string opening = {}, closing = {};   // written around a translation that differs from the text
+  size_t run = InlineTag::kNone;            // SplitText::runs around each text between the tags of a translation
   size_t lines = 0;                         // a translation has at most as many; 0: it is not broken into lines
   std::string line_end = "\n";             // what ends a line, and what begins the next one
 };
@@ -73,6 +80,7 @@ struct SplitText {
   // In the order of their beginnings. They do not overlap, but a part may lie within a single tag of another one, as a
   // footnote does.
   std::vector<TextPart> parts = {};
+  std::vector<TextRun> runs = {};
 
   std::string_view bytes_of(const TextPart& part) const { return slice(part.begin, part.end); }
   std::string_view source_of(const TextPart& part) const {
