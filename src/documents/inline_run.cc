@@ -4,6 +4,9 @@
 #include <unicode/utf8.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <iterator>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -20,18 +23,25 @@ constexpr UChar32 kByteOrderMark = 0xFEFF;
 // A character of a document as text: several code points for some references of HTML and CDATA sections.
 struct TextCharacter {
   std::string_view text;
-  UChar32 code;       // the first one
+  UChar32 code;       // the first one that is not white space, if any
   size_t begin, end;  // bytes of the document
 
   bool is_space() const { return code == ' ' || (code >= '\t' && code <= '\r' && code != '\v'); }
   bool is_visible() const { return !u_isUWhiteSpace(code) && code != kByteOrderMark; }
 };
 
-UChar32 first_code(std::string_view text) {
-  int64_t i = 0;
-  UChar32 code;
-  U8_NEXT_OR_FFFD(text.data(), i, static_cast<int64_t>(text.size()), code);
-  return code;
+// Returns the code point for which the test holds, or the first one.
+template <class Test>
+UChar32 find_code(std::string_view text, Test test) {
+  UChar32 first = 0;
+  for (int64_t i = 0; i < std::ssize(text);) {
+    const bool is_first = i == 0;
+    UChar32 code;
+    U8_NEXT_OR_FFFD(text.data(), i, std::ssize(text), code);
+    if (test(code)) return code;
+    if (is_first) first = code;
+  }
+  return first;
 }
 
 template <class Visit>
@@ -48,7 +58,7 @@ void for_each_character(const SplitText& document, const RunItem& item, Visit vi
       U8_FWD_1(text.data(), next, static_cast<int64_t>(text.size()));
     const size_t end = to_size(next);
     const std::string_view character = reference > 0 ? decoded : text.substr(at, end - at);
-    visit(TextCharacter{character, first_code(character), at, end});
+    visit(TextCharacter{character, find_code(character, [](UChar32 c) { return !u_isUWhiteSpace(c); }), at, end});
     at = end;
   }
 }
@@ -68,7 +78,8 @@ Visible visible_text(const SplitText& document, const RunItem& item) {
     if (!c.is_visible()) return;
     if (visible.is_empty()) visible.begin = c.begin;
     visible.end = c.end;
-    visible.has_word |= u_isalnum(c.code) != 0;
+    visible.has_word =
+        visible.has_word || u_isalnum(find_code(c.text, [](UChar32 code) { return u_isalnum(code) != 0; }));
   });
   return visible;
 }
@@ -98,8 +109,12 @@ std::vector<size_t> find_partners(std::span<const RunItem> items) {
 
 class PartBuilder {
  public:
-  PartBuilder(SplitText& document, std::span<const RunItem> items)
-      : document_(document), items_(items), partners_(find_partners(items)), visible_before_(items.size() + 1) {
+  PartBuilder(SplitText& document, std::span<const RunItem> items, WhiteSpace white_space)
+      : document_(document),
+        items_(items),
+        keeps_space_(white_space == WhiteSpace::keep),
+        partners_(find_partners(items)),
+        visible_before_(items.size() + 1) {
     for (size_t i = 0; i < items.size(); i++) {
       visible_.push_back(visible_text(document, items[i]));
       visible_before_[i + 1] = visible_before_[i] + (visible_[i].is_empty() ? 0 : 1);
@@ -163,14 +178,15 @@ class PartBuilder {
     for_each_character(document_, items_[i], [&](const TextCharacter& c) {
       if (c.begin < part_.begin || c.end > part_.end) return;
       if (c.is_space())
-        add_space();
+        add_space(c.text);
       else
         add_character(c);
     });
   }
 
-  void add_space() {
+  void add_space(std::string_view space) {
     is_after_space_ = true;
+    if (keeps_space_ && space != "\r") space_ += space;
     is_space_due_ = !part_.text.empty();
     if (is_after_single_) part_.tags.back().space_after = true;
   }
@@ -178,8 +194,9 @@ class PartBuilder {
   void add_character(const TextCharacter& c) {
     // "Use <code>x</code>, then" reads "Use, then".
     const bool is_attached = is_after_single_ && !is_after_space_ && u_ispunct(c.code);
-    if (is_space_due_ && !is_attached) part_.text += ' ';
+    if (is_space_due_ && !is_attached) part_.text += space_.empty() ? " " : space_;
     part_.text += c.text;
+    space_.clear();
     is_space_due_ = is_after_space_ = is_after_single_ = false;
   }
 
@@ -212,6 +229,7 @@ class PartBuilder {
 
   SplitText& document_;
   const std::span<const RunItem> items_;
+  const bool keeps_space_;
   const std::vector<size_t> partners_;
   std::vector<Visible> visible_;
   std::vector<size_t> visible_before_;  // items with visible text before each
@@ -220,6 +238,7 @@ class PartBuilder {
   size_t begin_ = 0, end_ = 0;   // items of the part
   TextPart part_ = {};
   std::unordered_map<size_t, size_t> tag_of_open_;  // of items
+  std::string space_;                               // before the next character, if it is kept
   bool is_space_due_ = false;                       // before the next character
   bool is_after_space_ = false;                     // since the last character or single tag
   bool is_after_single_ = false;                    // the last tag is single, without a character since
@@ -227,8 +246,8 @@ class PartBuilder {
 
 }  // namespace
 
-void add_part(SplitText& document, std::span<const RunItem> items) {
-  if (!items.empty()) PartBuilder(document, items).build();
+void add_part(SplitText& document, std::span<const RunItem> items, WhiteSpace white_space) {
+  if (!items.empty()) PartBuilder(document, items, white_space).build();
 }
 
 bool ends_like_sentence(std::string_view text) {

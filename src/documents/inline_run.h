@@ -17,9 +17,14 @@ struct RunItem {
   const std::string* name = nullptr;  // of an element that is opened or closed: the same pointer for the same name
 };
 
-// Adds a part of these items to the document, unless they have no letter and no digit. White space, tags around the
-// whole text and tags next to it that have no partner stay outside. Runs of white space within become one space.
-void add_part(SplitText& document, std::span<const RunItem> items);
+enum class WhiteSpace {
+  collapse,  // runs of white space within a text become one space
+  keep,      // white space within a text stays, with line feeds for the line ends
+};
+
+// Adds a part of these items to the document, unless they have no letter and no digit. White space around the text,
+// tags around the whole text and tags next to it that have no partner stay outside.
+void add_part(SplitText& document, std::span<const RunItem> items, WhiteSpace white_space = WhiteSpace::collapse);
 
 // Whether the text ends as a sentence does, but for closing quotation marks and brackets after it.
 bool ends_like_sentence(std::string_view text);

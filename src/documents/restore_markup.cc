@@ -23,7 +23,8 @@ class TagWriter {
     for (size_t u = 0; u <= units_.size(); u++) {
       const size_t begin = u == 0 ? 0 : units_[u - 1].end;
       between_ = std::string_view(text_).substr(begin, (u == units_.size() ? text_.size() : units_[u].begin) - begin);
-      is_edge_ = u == 0 || u == units_.size();
+      is_first_ = u == 0;
+      is_last_ = u == units_.size();
       is_between_written_ = false;
       for (; next < placed.size() && placed[next].unit == u; next++) add_tag(part_.tags[placed[next].tag]);
       write_between();
@@ -48,16 +49,16 @@ class TagWriter {
     const bool has_space = tag.space_before || tag.space_after;
     if (is_single && tag.breaks_line && !has_space && between_ == " ") is_between_written_ = true;
     if (tag.kind == InlineTag::Kind::open || (is_single && (tag.space_before || !has_space)))
-      write_space(is_single && tag.space_before);
+      write_space(is_single && tag.space_before && !is_first_);
     written_ += document_.bytes_of(tag);
-    if (is_single && tag.space_after) write_space(true);
+    if (is_single && tag.space_after) write_space(!is_last_);
   }
 
   // needs_one: adds a space where the translation has none, such as between a word and a mark.
   void write_space(bool needs_one) {
     const size_t size = written_.size();
     write_between();
-    if (needs_one && !is_edge_ && written_.size() == size && !written_.ends_with(' ')) written_ += ' ';
+    if (needs_one && written_.size() == size && !written_.ends_with(' ')) written_ += ' ';
   }
 
   const SplitText& document_;
@@ -66,7 +67,8 @@ class TagWriter {
   const std::vector<TargetUnit>& units_;
   const TextSpelling& spelling_;
   std::string_view between_ = {};  // text between two units
-  bool is_between_written_ = false, is_edge_ = false;
+  bool is_between_written_ = false;
+  bool is_first_ = false, is_last_ = false;  // no unit is before or after the tags
   std::string written_ = {};
 };
 

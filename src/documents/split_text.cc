@@ -25,16 +25,25 @@ size_t decode_xml(std::string_view text, std::string& to) {
   return end + kCdataEnd.size();
 }
 
+// Characters that XML does not have become U+FFFD.
 void append_as_xml(std::string_view text, std::string& to) {
-  for (const char c : text) {
-    if (c == '&')
+  for (size_t i = 0; i < text.size(); i++) {
+    const char c = text[i];
+    const bool is_control = c >= 0 && c < ' ' && c != '\t' && c != '\n' && c != '\r';
+    const bool is_noncharacter = text.substr(i, 3) == "\uFFFE" || text.substr(i, 3) == "\uFFFF";
+    if (is_control || is_noncharacter)
+      to += "\uFFFD";
+    else if (c == '&')
       to += "&amp;";
     else if (c == '<')
       to += "&lt;";
     else if (c == '>')
       to += "&gt;";
+    else if (c == '\r')
+      to += "&#13;";
     else
       to += c;
+    if (is_noncharacter) i += 2;
   }
 }
 
