@@ -4,6 +4,9 @@
 #include <unicode/utf8.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <iterator>
+#include <string>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -75,9 +78,10 @@ std::vector<size_t> find_partners(std::span<const RunItem> items) {
 
 class PartBuilder {
  public:
-  PartBuilder(SplitText& document, std::span<const RunItem> items)
+  PartBuilder(SplitText& document, std::span<const RunItem> items, WhiteSpace white_space)
       : document_(document),
         items_(items),
+        keeps_space_(white_space == WhiteSpace::keep),
         partners_(find_partners(items)),
         visible_before_(items.size() + 1),
         spaces_before_(items.size() + 1) {
@@ -153,14 +157,15 @@ class PartBuilder {
     for_each_character(document_, items_[i].begin, items_[i].end, [&](const TextCharacter& c) {
       if (c.begin < part_.begin || c.end > part_.end) return;
       if (c.is_space())
-        add_space();
+        add_space(c.text);
       else
         add_character(c);
     });
   }
 
-  void add_space() {
+  void add_space(std::string_view space) {
     is_after_space_ = true;
+    if (keeps_space_ && space != "\r") space_ += space;
     is_space_due_ = !part_.text.empty();
     if (is_after_single_) part_.tags.back().space_after = true;
   }
@@ -169,8 +174,9 @@ class PartBuilder {
     // "Use <code>x</code>, then" reads "Use, then".
     const bool is_attached =
         is_after_single_ && !is_after_space_ && !part_.tags.back().breaks_line && u_ispunct(c.code);
-    if (is_space_due_ && !is_attached) part_.text += ' ';
+    if (is_space_due_ && !is_attached) part_.text += space_.empty() ? " " : space_;
     part_.text += c.text;
+    space_.clear();
     is_space_due_ = is_after_space_ = is_after_single_ = false;
   }
 
@@ -204,6 +210,7 @@ class PartBuilder {
 
   SplitText& document_;
   const std::span<const RunItem> items_;
+  const bool keeps_space_;
   const std::vector<size_t> partners_;
   std::vector<VisibleText> visible_;
   std::vector<size_t> visible_before_;  // items with visible text before each
@@ -213,6 +220,7 @@ class PartBuilder {
   size_t begin_ = 0, end_ = 0;   // items of the part
   TextPart part_ = {};
   std::unordered_map<size_t, size_t> tag_of_open_;  // of items
+  std::string space_;                               // before the next character, if it is kept
   bool is_space_due_ = false;                       // before the next character
   bool is_after_space_ = false;                     // since the last character or single tag
   bool is_after_single_ = false;                    // the last tag is single, without a character since
@@ -233,8 +241,8 @@ VisibleText visible_text(const SplitText& document, size_t begin, size_t end) {
   return visible;
 }
 
-void add_part(SplitText& document, std::span<const RunItem> items) {
-  if (!items.empty()) PartBuilder(document, items).build();
+void add_part(SplitText& document, std::span<const RunItem> items, WhiteSpace white_space) {
+  if (!items.empty()) PartBuilder(document, items, white_space).build();
 }
 
 bool ends_like_sentence(std::string_view text) {

@@ -23,7 +23,7 @@ struct RunItem {
 // The bytes of a text from its first visible character to its last one; none if all are white space.
 struct VisibleText {
   size_t begin = 0, end = 0;
-  bool has_word = false;    // a letter or a digit
+  bool has_word = false;  // a letter or a digit
   bool has_letter = false;
   bool has_space = false;
 
@@ -32,9 +32,14 @@ struct VisibleText {
 
 VisibleText visible_text(const SplitText& document, size_t begin, size_t end);
 
-// Adds a part of these items to the document, unless they have no letter and no digit. White space, tags around the
-// whole text and tags next to it that have no partner stay outside. Runs of white space within become one space.
-void add_part(SplitText& document, std::span<const RunItem> items);
+enum class WhiteSpace {
+  collapse,  // runs of white space within a text become one space
+  keep,      // white space within a text stays, with line feeds for the line ends
+};
+
+// Adds a part of these items to the document, unless they have no letter and no digit. White space around the text,
+// tags around the whole text and tags next to it that have no partner stay outside.
+void add_part(SplitText& document, std::span<const RunItem> items, WhiteSpace white_space = WhiteSpace::collapse);
 
 // Whether the text ends as a sentence does, but for closing quotation marks and brackets after it.
 bool ends_like_sentence(std::string_view text);

@@ -46,6 +46,8 @@ void append_as_xml(std::string_view text, std::string& to) {
       to += "&lt;";
     else if (c == '>')
       to += "&gt;";
+    else if (c == '\r')
+      to += "&#13;";
     else
       to += c;
   }

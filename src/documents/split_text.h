@@ -65,6 +65,7 @@ struct TextPart {
   size_t begin = 0, end = 0;                // bytes of the document that are replaced
   std::string text = {};                    // to translate, with its characters decoded and without tags
   std::vector<InlineTag> tags = {};         // in their order; matched elements are nested
+  bool keeps_tag_order = false;             // in a translation
   const TextSpelling* spelling = nullptr;       // of a translation, if not that of the document
   std::optional<ByteRange> source = {};     // bytes that the text was read from, if not those that are replaced
   std::string before = {}, after = {};      // written around the bytes of the source or a translation

@@ -96,7 +96,7 @@ struct ChildUnits {
 class TagPlacer {
  public:
   TagPlacer(const TextPart& source, const AlignedUnits& aligned)
-      : tags_(source.tags), aligned_(aligned), units_(aligned.units), is_taken_(aligned.units.size()) {
+      : tags_(source.tags), keeps_order_(source.keeps_tag_order), aligned_(aligned), units_(aligned.units), is_taken_(aligned.units.size()) {
     BoundaryFinder finder(aligned);
     size_t token = 0;  // the first one of which at least a half stands behind the tag
     for (const InlineTag& tag : tags_) {
@@ -108,7 +108,7 @@ class TagPlacer {
   }
 
   std::vector<PlacedTag> place() {
-    if (build_nodes())
+    if (!keeps_order_ && build_nodes())
       place_children(0);
     else
       for (size_t i = 0; i < tags_.size(); i++) put(i, boundaries_[i]);
@@ -269,6 +269,7 @@ class TagPlacer {
   }
 
   const std::vector<InlineTag>& tags_;
+  const bool keeps_order_;
   const AlignedUnits& aligned_;
   const std::vector<TargetUnit>& units_;
   std::vector<size_t> tokens_;      // source tokens before each tag

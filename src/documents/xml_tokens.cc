@@ -28,6 +28,7 @@ class XmlReader {
     XML_SetCdataSectionHandler(parser_.get(), on_cdata_start, on_cdata_end);
     XML_SetSkippedEntityHandler(parser_.get(), on_skipped_entity);
     XML_SetEntityDeclHandler(parser_.get(), on_entity);
+    XML_SetXmlDeclHandler(parser_.get(), on_declaration);
     XML_SetDefaultHandlerExpand(parser_.get(), on_other);
   }
 
@@ -79,6 +80,16 @@ class XmlReader {
                                 const XML_Char*, const XML_Char*, const XML_Char*) {
     guarded(self, [&](XmlReader& reader) {
       reader.stop(fmt::format("declares the entity {}, which is refused", std::string_view(name).substr(0, 32)));
+    });
+  }
+  // Translations are written in UTF-8. A document in UTF-16 is converted before it is read.
+  static void XMLCALL on_declaration(void* self, const XML_Char*, const XML_Char* encoding, int) {
+    guarded(self, [&](XmlReader& reader) {
+      reader.add(XmlToken::Kind::other);
+      std::string name = encoding ? encoding : "UTF-8";
+      std::ranges::transform(name, name.begin(), [](char c) { return c >= 'a' && c <= 'z' ? char(c - 32) : c; });
+      if (name != "UTF-8" && name != "UTF8" && name != "UTF-16")
+        reader.stop(fmt::format("declares the encoding {} (must be UTF-8 or UTF-16)", name.substr(0, 32)));
     });
   }
   static void XMLCALL on_other(void* self, const XML_Char*, int) {

@@ -73,6 +73,13 @@ TEST(PutBack, PartsWithinATagAreReplacedInIt) {
   EXPECT_EQ(join(document, std::vector<std::string>{"y", "x"}), "y");  // which has the part within it
 }
 
+TEST(PutBack, ASpaceStaysNextToASingleTagThatMovesToAnEnd) {
+  EXPECT_EQ(put_html("A <code>x</code> dog", translation({"▁A", "▁dog"}, {"▁Hund", "▁a"}, {1, 0})),
+            "<code>x</code> Hund a");
+  EXPECT_EQ(put_html("Dogs <code>x</code> a", translation({"▁Dogs", "▁a"}, {"▁a", "▁Hunde"}, {1, 0})),
+            "a Hunde <code>x</code>");
+}
+
 TEST(PutBack, SpecialCharactersAreEscaped) {
   EXPECT_EQ(put_html("<b>a</b> &lt; b", translation({"▁a", "▁<", "▁b"}, {"▁x&y", "▁<", "▁z\u00A0>"}, {0, 1, 2})),
             "<b>x&amp;y</b> &lt; z&nbsp;&gt;");

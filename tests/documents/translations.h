@@ -28,4 +28,13 @@ inline Translation translation(const std::vector<std::string>& source, const std
   return {text_of(source), source, {hypothesis}};
 }
 
+// The translation of a text by itself.
+inline Translation unchanged(const std::string& text) {
+  Translation same;
+  same.source = text;
+  same.hypotheses.resize(1);
+  same.hypotheses[0].text = text;
+  return same;
+}
+
 }  // namespace qkv::testing
