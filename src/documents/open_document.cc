@@ -43,7 +43,7 @@ OdfRole odf_role(std::string_view name) {
       {"table:1.0 covered-table-cell", OdfRole::cell},
       {"style:1.0 style", OdfRole::style},
   };
-  // Of LibreOffice.
+  // An element that only LibreOffice writes.
   if (name == "urn:org:documentfoundation:names:experimental:office:xmlns:loext:1.0 content-control")
     return OdfRole::inline_element;
   if (!name.starts_with(kOdfNames)) return OdfRole::other;

@@ -97,7 +97,12 @@ class TagWriter {
       write_space(is_single && tag.space_before && !is_first_);
     write_tag(tag, place);
     if (is_single && (tag.space_after || (is_first_ && tag.space_before))) write_space(!is_last_);
+    // "Use <code>x</code>, then" without the mark.
+    const bool is_apart = is_single && tag.space_before && !tag.space_after && !is_first_;
+    if (is_apart && !between_.empty() && precedes_mark(tag)) add_text(" ");
   }
+
+  bool precedes_mark(const InlineTag& tag) const { return tag.at < part_.text.size() && part_.text[tag.at] != ' '; }
 
   // needs_one: adds a space where the translation has none, such as between a word and a mark.
   void write_space(bool needs_one) {

@@ -52,6 +52,13 @@ TEST(PutBack, SingleTagsStandBetweenTheSameWords) {
   EXPECT_EQ(put_html("Two<wbr>dogs run <i translate=no>x</i>.", dogs), "Zwei <wbr>Hunde laufen <i translate=no>x</i>.");
 }
 
+TEST(PutBack, ATagBeforeAMarkDoesNotTouchAWord) {
+  EXPECT_EQ(put_html("Use <code>x</code>, then", translation({"▁Use", ",", "▁then"}, {"▁Nutze", "▁dann"}, {0, 2})),
+            "Nutze <code>x</code> dann");
+  EXPECT_EQ(put_html("Use <code>x</code>, then", translation({"▁Use", ",", "▁then"}, {"▁Nutze", ",", "▁x"}, {0, 1, 2})),
+            "Nutze <code>x</code>, x");
+}
+
 TEST(PutBack, WhiteSpaceInAnElementStandsForASpaceOfTheTranslation) {
   const Translation ab = translation({"▁A.", "▁B."}, {"▁X.", "▁Y."}, {0, 1});
   EXPECT_EQ(put_html("A.<span> </span>B.", ab), "X.<span> </span>Y.");

@@ -211,9 +211,10 @@ class HtmlSplitter {
 
   // The end tag of an element that HTML has no end tags for: <br></br> is one tag, others have no effect.
   void end_void(const HtmlToken& token) {
-    const bool ends_element = !kept_ && !run_.empty() && run_.back().end == token.begin &&
-                              (run_.back().kind == RunItem::Kind::single || run_.back().kind == RunItem::Kind::line_break);
-    if (ends_element)
+    const auto is_start = [&](const RunItem& item) {
+      return item.end == token.begin && (item.kind == RunItem::Kind::single || item.kind == RunItem::Kind::line_break);
+    };
+    if (!kept_ && !run_.empty() && is_start(run_.back()))
       run_.back().end = token.end;
     else
       add(RunItem::Kind::close, token);
