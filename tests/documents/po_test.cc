@@ -77,6 +77,8 @@ TEST(Po, PluralFormsAreTranslatedFromMsgidAndMsgidPlural) {
   EXPECT_EQ(with_copies(forms("%d dog", {"", "", ""})), forms("%d dog", {"%d dog", "%d dogs", "%d dogs"}));
   EXPECT_EQ(with_copies(forms("one dog", {"", ""})), forms("one dog", {"one dog", "%d dogs"}));
   EXPECT_EQ(with_copies(forms("one dog", {"", "x", ""})), forms("one dog", {"%d dogs", "x", "%d dogs"}));
+  const std::string icelandic = "msgid \"\"\nmsgstr \"Plural-Forms: nplurals=2; plural=n%10==1;\\n\"\n";
+  EXPECT_EQ(with_copies(icelandic + forms("one dog", {"", ""})), icelandic + forms("one dog", {"%d dogs", "%d dogs"}));
   EXPECT_EQ(with_copies(forms("%d dog", {""})), forms("%d dog", {"%d dogs"}));
 }
 

@@ -22,8 +22,10 @@
 namespace qkv {
 namespace {
 
-constexpr size_t kPoWidth = 79;      // columns of a line with its quotes, as msgcat breaks them
-constexpr size_t kShortString = 65;  // columns of a string that stands behind msgstr[N]
+constexpr size_t kPoWidth = 79;  // columns of a line with its quotes, as msgcat breaks them
+// Columns of a string that stands behind the keyword, with its quotes.
+constexpr size_t kBehindMsgstr = kPoWidth - std::string_view("msgstr ").size();
+constexpr size_t kBehindForm = kPoWidth - std::string_view("msgstr[0] ").size();
 
 size_t po_columns(std::string_view text) {
   size_t columns = 0;
@@ -70,12 +72,12 @@ void append_wrapped(std::string_view line, std::string_view line_break, std::str
   }
 }
 
-// Appends a text as the content of strings in quotes, one line for each of its lines. begins_line: whether the first
-// quote is the first of its line; otherwise it is behind the keyword, where only a short text stands.
-template <bool begins_line, bool has_carriage_return>
+// Appends a text as the content of strings in quotes, one line for each of its lines. columns: for a text
+// behind the keyword, otherwise it begins on the next line; 0: the first quote already begins a line.
+template <size_t columns, bool has_carriage_return>
 void append_po_lines(std::string_view text, std::string& to) {
   constexpr std::string_view kBreak = has_carriage_return ? "\"\r\n\"" : "\"\n\"";
-  if (!begins_line && (text.find('\n') != text.npos || po_columns(escaped_po(text)) > kShortString)) to += kBreak;
+  if (columns > 0 && (text.find('\n') != text.npos || po_columns(escaped_po(text)) + 2 > columns)) to += kBreak;
   while (!text.empty()) {
     const size_t line_end = text.find('\n');
     const std::string_view line = line_end == text.npos ? text : text.substr(0, line_end + 1);
@@ -87,8 +89,9 @@ void append_po_lines(std::string_view text, std::string& to) {
 
 size_t decode_no_po(std::string_view, std::string&) { return 0; }
 
-template <bool begins_line, bool has_carriage_return>
-constexpr TextSpelling kPoSpelling = {decode_no_po, append_po_lines<begins_line, has_carriage_return>};
+template <size_t columns>
+constexpr TextSpelling kPoSpellings[] = {{decode_no_po, append_po_lines<columns, false>},
+                                         {decode_no_po, append_po_lines<columns, true>}};
 
 bool has_letter_or_digit(std::string_view text) {
   for (int64_t i = 0; i < std::ssize(text);) {
@@ -109,7 +112,7 @@ class PoSplitter {
     for (const PoEntry& entry : read_po(document_.bytes)) {
       const std::string id = po_text(document_.bytes, entry.id);
       if (id.empty())
-        check_charset(po_text(document_.bytes, entry.strings.front()));
+        read_header(po_text(document_.bytes, entry.strings.front()));
       else if (!entry.is_fuzzy)
         add_entry(entry, id);
     }
@@ -117,6 +120,12 @@ class PoSplitter {
   }
 
  private:
+  void read_header(std::string_view header) {
+    check_charset(header);
+    const std::string_view plural = header.substr(std::min(header.find("Plural-Forms:"), header.size()));
+    has_modulo_ = plural.substr(0, plural.find('\n')).find('%') != plural.npos;
+  }
+
   // CHARSET is what xgettext writes until there is a character beyond ASCII.
   static void check_charset(std::string_view header) {
     constexpr std::string_view kKey = "charset=";
@@ -134,22 +143,23 @@ class PoSplitter {
     for (size_t form = 0; form < entry.strings.size(); form++) {
       if (!po_text(document_.bytes, entry.strings[form]).empty()) continue;
       const bool is_plural = entry.has_plural() && (form > 0 || !has_form_of_one(entry, id, plural));
-      add_string(entry.strings[form], is_plural ? entry.plural : entry.id, is_plural ? plural : id);
+      add_string(entry.strings[form], is_plural ? entry.plural : entry.id, is_plural ? plural : id, entry.has_plural());
     }
   }
 
-  // Whether msgstr[0] is for the number 1. Languages with other numbers of forms than 2 use it for more numbers, which
-  // msgid cannot show if it has fewer placeholders than msgid_plural.
-  static bool has_form_of_one(const PoEntry& entry, std::string_view id, std::string_view plural) {
-    if (entry.strings.size() == 2) return true;
+  // Whether msgstr[0] is for the number 1 alone. If it is for 21 as well, msgid has to have the same placeholders as
+  // msgid_plural to be its source.
+  bool has_form_of_one(const PoEntry& entry, std::string_view id, std::string_view plural) const {
+    if (entry.strings.size() == 1) return false;
+    if (entry.strings.size() == 2 && !has_modulo_) return true;
     const auto placeholders = [](std::string_view text) {
       return std::ranges::count_if(text, [](char c) { return c == '%' || c == '{'; });
     };
-    return entry.strings.size() > 2 && placeholders(id) == placeholders(plural);
+    return placeholders(id) == placeholders(plural);
   }
 
   // White space around the text stays, as msgfmt compares the line feeds at both ends.
-  void add_string(ByteRange place, ByteRange source, std::string_view text) {
+  void add_string(ByteRange place, ByteRange source, std::string_view text, bool is_form) {
     if (!has_letter_or_digit(text)) return;
     constexpr std::string_view kSpace = " \t\r\n\f\v";
     const size_t begin = text.find_first_not_of(kSpace), end = text.find_last_not_of(kSpace) + 1;
@@ -162,10 +172,10 @@ class PoSplitter {
     append_lines(before, line_break, part.opening);
     append_lines(after, line_break, part.closing);
     part.closing += '"';
-    if (has_lines)
-      part.spelling = has_carriage_return_ ? &kPoSpelling<true, true> : &kPoSpelling<true, false>;
-    else
-      part.spelling = has_carriage_return_ ? &kPoSpelling<false, true> : &kPoSpelling<false, false>;
+    const size_t line_end = has_carriage_return_ ? 1 : 0;
+    part.spelling = has_lines ? &kPoSpellings<0>[line_end]
+                    : is_form ? &kPoSpellings<kBehindForm>[line_end]
+                              : &kPoSpellings<kBehindMsgstr>[line_end];
     document_.parts.push_back(std::move(part));
   }
 
@@ -180,6 +190,7 @@ class PoSplitter {
 
   SplitText document_;
   bool has_carriage_return_ = false;  // at the line ends
+  bool has_modulo_ = false;           // plural forms are chosen by a remainder, such as n % 10
 };
 
 }  // namespace
