@@ -120,10 +120,11 @@ void add_documents_options(CLI::App& command, DocumentsOptions& options, const s
   const auto add = [&](const char* name, auto& value, const std::string& help) {
     return command.add_option(name, value, help)->group("Documents");
   };
-  CLI::Option* path = add("--document", options.path,
-                          "Document whose text is translated into --out, or folder of documents; all else in it stays. - is "
-                          "standard input")
-                          ->type_name("FILE|FOLDER");
+  CLI::Option* path =
+      add("--document", options.path,
+          "Document whose text is translated into --out, or folder of documents; all else in it stays. - is "
+          "standard input")
+          ->type_name("FILE|FOLDER");
   add("--document-format", options.document.format, "Format, if not by the end of the name: " + format_names())
       ->type_name("NAME")
       ->needs(path);

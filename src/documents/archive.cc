@@ -17,7 +17,7 @@ namespace qkv {
 namespace {
 
 constexpr int64_t kMostMembers = 65536;
-constexpr uint64_t kMostRatio = 1000;                 // of a member beyond a MiB; DEFLATE reaches 1032
+constexpr uint64_t kMostRatio = 1000;  // of a member beyond a MiB; DEFLATE reaches 1032
 
 struct ZipError {
   zip_error_t error;
@@ -92,7 +92,8 @@ std::string read_member(zip_t* zip, uint64_t i, const zip_stat_t& stat, uint64_t
   if (!file) fail("{}: {}", stat.name, zip_error_strerror(zip_get_error(zip)));
   std::string bytes(stat.size, '\0');
   const int64_t size = zip_fread(file.get(), bytes.data(), bytes.size());
-  if (size != std::ssize(bytes)) fail("{} is damaged: {}", stat.name, zip_error_strerror(zip_file_get_error(file.get())));
+  if (size != std::ssize(bytes))
+    fail("{} is damaged: {}", stat.name, zip_error_strerror(zip_file_get_error(file.get())));
   char more;
   if (zip_fread(file.get(), &more, 1) != 0) fail("{} is damaged: wrong size or checksum", stat.name);
   return bytes;
@@ -119,7 +120,8 @@ std::string written(zip_source_t* source) {
   if (zip_source_open(source) != 0) fail_damaged(*zip_source_error(source));
   std::string bytes;
   char buffer[1 << 16];
-  for (int64_t count; (count = zip_source_read(source, buffer, sizeof buffer)) > 0;) bytes.append(buffer, to_size(count));
+  for (int64_t count; (count = zip_source_read(source, buffer, sizeof buffer)) > 0;)
+    bytes.append(buffer, to_size(count));
   zip_source_close(source);
   return bytes;
 }
@@ -150,7 +152,8 @@ std::string replace_members(const std::string& archive, std::span<const ArchiveM
   ZipSource source;
   Zip zip = open_archive(archive, source, true);
   for (const ArchiveMember& member : members) replace_member(zip.get(), member);
-  if (zip_close(zip.get()) != 0) fail("the archive cannot be written: {}", zip_error_strerror(zip_get_error(zip.get())));
+  if (zip_close(zip.get()) != 0)
+    fail("the archive cannot be written: {}", zip_error_strerror(zip_get_error(zip.get())));
   static_cast<void>(zip.release());  // zip_close frees it
   return written(source.get());
 }

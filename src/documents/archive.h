@@ -22,8 +22,8 @@ std::vector<ArchiveMember> read_members(const std::string& archive,
                                         const std::function<bool(std::string_view name)>& is_wanted,
                                         uint64_t most_bytes);
 
-// Returns the archive with the bytes of these members replaced. All other members keep their compressed bytes, and every
-// member its place, its method of compression and its time. If no member differs, the archive keeps its bytes.
+// Returns the archive with the bytes of these members replaced. All other members keep their compressed bytes, and
+// every member its place, its method of compression and its time. If no member differs, the archive keeps its bytes.
 std::string replace_members(const std::string& archive, std::span<const ArchiveMember> members);
 
 }  // namespace qkv

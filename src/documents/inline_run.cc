@@ -86,8 +86,9 @@ class PartBuilder {
         visible_before_(items.size() + 1),
         spaces_before_(items.size() + 1) {
     for (size_t i = 0; i < items.size(); i++) {
-      visible_.push_back(items[i].kind == ItemKind::text ? visible_text(document, items[i].begin, items[i].end)
-                                                         : VisibleText{.has_space = items[i].kind == ItemKind::line_break});
+      visible_.push_back(items[i].kind == ItemKind::text
+                             ? visible_text(document, items[i].begin, items[i].end)
+                             : VisibleText{.has_space = items[i].kind == ItemKind::line_break});
       visible_before_[i + 1] = visible_before_[i] + (visible_[i].is_empty() ? 0 : 1);
       spaces_before_[i + 1] = spaces_before_[i] + (visible_[i].has_space ? 1 : 0);
       has_word_ |= visible_[i].has_word;

@@ -19,6 +19,8 @@ std::string bytes_within(const SplitText& document, const TextPart& part, ByteRa
   return join_range(document, range, static_cast<size_t>(behind - document.parts.begin()), replacements);
 }
 
+bool is_white_space(char c) { return c == ' ' || c == '\n' || c == '\t'; }
+
 class TagWriter {
  public:
   TagWriter(const SplitText& document, const TextPart& part, const std::string& text, const AlignedUnits& aligned,
@@ -102,7 +104,9 @@ class TagWriter {
     if (is_apart && !between_.empty() && precedes_mark(tag)) add_text(" ");
   }
 
-  bool precedes_mark(const InlineTag& tag) const { return tag.at < part_.text.size() && part_.text[tag.at] != ' '; }
+  bool precedes_mark(const InlineTag& tag) const {
+    return tag.at < part_.text.size() && !is_white_space(part_.text[tag.at]);
+  }
 
   // needs_one: adds a space where the translation has none, such as between a word and a mark.
   void write_space(bool needs_one) {

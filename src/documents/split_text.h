@@ -62,16 +62,16 @@ struct InlineTag {
 };
 
 struct TextPart {
-  size_t begin = 0, end = 0;                // bytes of the document that are replaced
-  std::string text = {};                    // to translate, with its characters decoded and without tags
-  std::vector<InlineTag> tags = {};         // in their order; matched elements are nested
-  bool keeps_tag_order = false;             // in a translation
-  const TextSpelling* spelling = nullptr;       // of a translation, if not that of the document
-  std::optional<ByteRange> source = {};     // bytes that the text was read from, if not those that are replaced
-  std::string before = {}, after = {};      // written around the bytes of the source or a translation
-  std::string opening = {}, closing = {};   // written around a translation that differs from the text
-  size_t run = InlineTag::kNone;            // SplitText::runs around each text between the tags of a translation
-  size_t lines = 0;                         // a translation has at most as many; 0: it is not broken into lines
+  size_t begin = 0, end = 0;               // bytes of the document that are replaced
+  std::string text = {};                   // to translate, with its characters decoded and without tags
+  std::vector<InlineTag> tags = {};        // in their order; matched elements are nested
+  bool keeps_tag_order = false;            // in a translation
+  const TextSpelling* spelling = nullptr;  // of a translation, if not that of the document
+  std::optional<ByteRange> source = {};    // bytes that the text was read from, if not those that are replaced
+  std::string before = {}, after = {};     // written around the bytes of the source or a translation
+  std::string opening = {}, closing = {};  // written around a translation that differs from the text
+  size_t run = InlineTag::kNone;           // SplitText::runs around each text between the tags of a translation
+  size_t lines = 0;                        // a translation has at most as many; 0: it is not broken into lines
   std::string line_end = "\n";             // what ends a line, and what begins the next one
 };
 

@@ -96,7 +96,11 @@ struct ChildUnits {
 class TagPlacer {
  public:
   TagPlacer(const TextPart& source, const AlignedUnits& aligned)
-      : tags_(source.tags), keeps_order_(source.keeps_tag_order), aligned_(aligned), units_(aligned.units), is_taken_(aligned.units.size()) {
+      : tags_(source.tags),
+        keeps_order_(source.keeps_tag_order),
+        aligned_(aligned),
+        units_(aligned.units),
+        is_taken_(aligned.units.size()) {
     BoundaryFinder finder(aligned);
     size_t token = 0;  // the first one of which at least a half stands behind the tag
     for (const InlineTag& tag : tags_) {

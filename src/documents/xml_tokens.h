@@ -17,14 +17,14 @@ struct XmlToken {
   static constexpr size_t kNone = static_cast<size_t>(-1);
 
   Kind kind = Kind::other;
-  size_t begin = 0, end = 0;                // bytes of the document; none for the end of <x/>
-  const std::string* name = nullptr;        // of a tag: "namespace local", or "local"; the same pointer for the same name
-  size_t partner = kNone;                   // of a tag: the token that ends or starts its element
+  size_t begin = 0, end = 0;          // bytes of the document; none for the end of <x/>
+  const std::string* name = nullptr;  // of a tag: "namespace local", or "local"; the same pointer for the same name
+  size_t partner = kNone;             // of a tag: the token that ends or starts its element
   std::vector<std::pair<std::string, std::string>> attributes = {};  // of a start tag, names as above
 
-  std::string_view local() const;                              // the name without its namespace
-  std::string_view space() const;                              // the namespace; "" if there is none
-  const std::string* attribute(std::string_view name) const;   // nullptr: none
+  std::string_view local() const;                             // the name without its namespace
+  std::string_view space() const;                             // the namespace; "" if there is none
+  const std::string* attribute(std::string_view name) const;  // nullptr: none
 };
 
 struct XmlTokens {

@@ -14,8 +14,8 @@ namespace qkv {
 // A file that replaces `path` when it is complete. It writes to a temporary file next to `path`; commit() syncs that
 // file to disk and renames it to `path`. Without commit() the temporary file is removed and `path` stays as it was. A
 // killed process leaves only the temporary file, `path`.tmp-PID-N, which the next one that writes `path` removes. A
-// device or a pipe, such as /dev/stdout, is written as it is; behind a link the file that it leads to is replaced. Every Error names the file and the system's reason. Not
-// thread-safe.
+// device or a pipe, such as /dev/stdout, is written as it is; behind a link the file that it leads to is replaced.
+// Every Error names the file and the system's reason. Not thread-safe.
 class AtomicFile {
  public:
   explicit AtomicFile(const std::string& path);

@@ -72,7 +72,8 @@ TEST(Epub, ChaptersAreTranslatedAndOtherMembersStay) {
   expected[4].second.replace(chapter.find("Text"), 4, "Three");
   expected[5].second.replace(chapter.find("Text"), 4, "Four");
   Members written;
-  for (ArchiveMember& member : read_members(changed, [](auto) { return true; }, uint64_t{1} << 20))
+  for (ArchiveMember& member : read_members(
+           changed, [](auto) { return true; }, uint64_t{1} << 20))
     written.emplace_back(member.name, member.bytes);
   EXPECT_EQ(written, expected);
 }

@@ -1,4 +1,4 @@
-#include "documents/open_document.h"
+#include "documents/office/open_document.h"
 
 #include <gtest/gtest.h>
 
@@ -45,7 +45,10 @@ std::string translated(const std::string& body, const std::vector<Translation>& 
   const std::string xml = content(body);
   const Document document(*find_document_format("odt"), zip_of({{"mimetype", "x"}, {"content.xml", xml}}));
   const std::string archive = document.translated(translations);
-  std::string bytes = read_members(archive, [](auto name) { return name == "content.xml"; }, uint64_t{1} << 20).at(0).bytes;
+  std::string bytes = read_members(
+                          archive, [](auto name) { return name == "content.xml"; }, uint64_t{1} << 20)
+                          .at(0)
+                          .bytes;
   const size_t begin = xml.find(body);
   return bytes.substr(begin, bytes.size() - (xml.size() - body.size()));
 }
@@ -196,7 +199,8 @@ TEST(OpenDocument, TextsOfHeadersAndChartsAreTranslatedAndOtherMembersStay) {
   const std::string changed = document.replaced(Texts({"Chart", "Style", "Text"}));
   EXPECT_EQ(changed.substr(0, 77), archive.substr(0, 77));  // the mimetype stays first and stored
   Texts members;
-  for (const ArchiveMember& member : read_members(changed, [](auto) { return true; }, uint64_t{1} << 20))
+  for (const ArchiveMember& member : read_members(
+           changed, [](auto) { return true; }, uint64_t{1} << 20))
     members.push_back(member.name + ": " + member.bytes);
   const auto with = [&](const char* text) { return content(std::string("<text:p>") + text + "</text:p>"); };
   EXPECT_EQ(members,

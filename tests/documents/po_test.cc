@@ -2,8 +2,8 @@
 
 #include <random>
 
+#include "documents/bilingual/po_entries.h"
 #include "documents/document.h"
-#include "documents/po_entries.h"
 #include "qkv/error.h"
 #include "tests/documents/translations.h"
 

@@ -53,11 +53,15 @@ TEST(TextFiles, OtherEncodingsAreRefused) {
 }
 
 TEST(TextFiles, Utf16StaysUtf16) {
-  const std::string little("\xFF\xFE" "a\0\n\0\xE9\0\x3D\xD8\x00\xDE", 12), big("\xFE\xFF\0a\0\n", 6);
-  EXPECT_EQ(bracketed("text", little),
-            std::string("\xFF\xFE[\0a\0]\0\n\0[\0\xE9\0\x3D\xD8\x00\xDE]\0", 20));
+  const std::string little(
+      "\xFF\xFE"
+      "a\0\n\0\xE9\0\x3D\xD8\x00\xDE",
+      12),
+      big("\xFE\xFF\0a\0\n", 6);
+  EXPECT_EQ(bracketed("text", little), std::string("\xFF\xFE[\0a\0]\0\n\0[\0\xE9\0\x3D\xD8\x00\xDE]\0", 20));
   EXPECT_EQ(bracketed("text", big), std::string("\xFE\xFF\0[\0a\0]\0\n", 10));
-  for (const std::string& bad : {little.substr(0, 11), little.substr(0, 10)}) EXPECT_THROW(bracketed("text", bad), Error);
+  for (const std::string& bad : {little.substr(0, 11), little.substr(0, 10)})
+    EXPECT_THROW(bracketed("text", bad), Error);
 }
 
 TEST(TextFiles, ADocumentNeedsAReplacementForEachPart) {

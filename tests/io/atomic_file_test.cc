@@ -118,7 +118,8 @@ TEST(AtomicFile, AFullDiskLeavesTheOldFile) {
 }
 
 TEST(AtomicFile, ADeviceOrAPipeIsWrittenAndNotReplaced) {
-  struct stat before {}, after {};
+  struct stat before {
+  }, after{};
   ASSERT_EQ(::stat("/dev/null", &before), 0);
   write_file_atomic("/dev/null", "text");
   ASSERT_EQ(::stat("/dev/null", &after), 0);

@@ -1,8 +1,8 @@
 // Comma-separated values: see delimited_text.h.
 #include <utility>
 
-#include "documents/delimited_text.h"
 #include "documents/document.h"
+#include "documents/strings/delimited_text.h"
 
 namespace qkv {
 

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "documents/document.h"
-#include "documents/office_runs.h"
+#include "documents/office/office_runs.h"
 
 namespace qkv {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "core/fail.h"
 #include "documents/document.h"
-#include "documents/string_part.h"
+#include "documents/strings/string_part.h"
 
 namespace qkv {
 namespace {

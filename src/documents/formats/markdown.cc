@@ -9,10 +9,10 @@
 #include "documents/document.h"
 #include "documents/html.h"
 #include "documents/inline_run.h"
-#include "documents/markdown_block.h"
-#include "documents/markdown_events.h"
-#include "documents/markdown_mask.h"
-#include "documents/markdown_spelling.h"
+#include "documents/markdown/markdown_block.h"
+#include "documents/markdown/markdown_events.h"
+#include "documents/markdown/markdown_mask.h"
+#include "documents/markdown/markdown_spelling.h"
 
 namespace qkv {
 namespace {

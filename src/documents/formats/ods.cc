@@ -1,6 +1,6 @@
 // Spreadsheets (OpenDocument): see documents/open_document.h for what stays.
 #include "documents/document.h"
-#include "documents/open_document.h"
+#include "documents/office/open_document.h"
 
 namespace qkv {
 

@@ -16,8 +16,8 @@
 
 #include "core/fail.h"
 #include "core/to_size.h"
+#include "documents/bilingual/po_entries.h"
 #include "documents/document.h"
-#include "documents/po_entries.h"
 
 namespace qkv {
 namespace {

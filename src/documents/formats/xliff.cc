@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "core/fail.h"
-#include "documents/bilingual_xml.h"
+#include "documents/bilingual/bilingual_xml.h"
 #include "documents/document.h"
 
 namespace qkv {

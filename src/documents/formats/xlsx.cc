@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "documents/document.h"
-#include "documents/office_runs.h"
+#include "documents/office/office_runs.h"
 #include "documents/xml_tokens.h"
 
 namespace qkv {

@@ -15,8 +15,8 @@
 
 #include "core/fail.h"
 #include "documents/document.h"
-#include "documents/string_part.h"
-#include "documents/yaml_spelling.h"
+#include "documents/strings/string_part.h"
+#include "documents/strings/yaml_spelling.h"
 
 namespace qkv {
 namespace {

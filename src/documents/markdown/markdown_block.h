@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "documents/inline_run.h"
-#include "documents/markdown_events.h"
-#include "documents/markdown_mask.h"
+#include "documents/markdown/markdown_events.h"
+#include "documents/markdown/markdown_mask.h"
 #include "documents/split_text.h"
 
 namespace qkv {

@@ -1,4 +1,4 @@
-#include "documents/markdown_block.h"
+#include "documents/markdown/markdown_block.h"
 
 #include <algorithm>
 #include <iterator>

@@ -1,4 +1,4 @@
-#include "documents/po_entries.h"
+#include "documents/bilingual/po_entries.h"
 
 #include <algorithm>
 #include <array>

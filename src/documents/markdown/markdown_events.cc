@@ -1,4 +1,4 @@
-#include "documents/markdown_events.h"
+#include "documents/markdown/markdown_events.h"
 
 #include <cstdint>
 #include <functional>

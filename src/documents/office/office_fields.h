@@ -7,7 +7,7 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "documents/office_runs.h"
+#include "documents/office/office_runs.h"
 #include "documents/xml_tokens.h"
 
 namespace qkv {

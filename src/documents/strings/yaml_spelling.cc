@@ -1,4 +1,4 @@
-#include "documents/yaml_spelling.h"
+#include "documents/strings/yaml_spelling.h"
 
 #include <fmt/format.h>
 #include <unicode/uchar.h>
@@ -8,7 +8,7 @@
 #include <iterator>
 #include <string>
 
-#include "documents/string_part.h"
+#include "documents/strings/string_part.h"
 
 namespace qkv {
 namespace {

@@ -1,4 +1,4 @@
-#include "documents/bilingual_xml.h"
+#include "documents/bilingual/bilingual_xml.h"
 
 #include <algorithm>
 #include <unordered_map>

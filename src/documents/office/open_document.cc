@@ -1,4 +1,4 @@
-#include "documents/open_document.h"
+#include "documents/office/open_document.h"
 
 #include <algorithm>
 #include <cstddef>

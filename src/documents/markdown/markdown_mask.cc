@@ -1,4 +1,4 @@
-#include "documents/markdown_mask.h"
+#include "documents/markdown/markdown_mask.h"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include "documents/string_part.h"
+#include "documents/strings/string_part.h"
 
 #include <fmt/format.h>
 #include <unicode/uchar.h>
@@ -10,14 +10,14 @@
 namespace qkv {
 namespace {
 
-bool is_ascii_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+bool is_latin_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
 bool is_identifier(std::string_view word) {
   while (word.ends_with('.') || word.ends_with(':')) word.remove_suffix(1);  // "Loading...", "Name:"
   const auto is_mark = [](char c) {
     return (c >= '0' && c <= '9') || std::string_view("_./:#@").find(c) != std::string_view::npos;
   };
-  return std::ranges::all_of(word, [&](char c) { return is_ascii_letter(c) || c == '-' || is_mark(c); }) &&
+  return std::ranges::all_of(word, [&](char c) { return is_latin_letter(c) || c == '-' || is_mark(c); }) &&
          std::ranges::any_of(word, is_mark);
 }
 

@@ -1,4 +1,4 @@
-#include "documents/markdown_spelling.h"
+#include "documents/markdown/markdown_spelling.h"
 
 #include <unicode/uchar.h>
 #include <unicode/utf8.h>

@@ -1,4 +1,4 @@
-#include "documents/office_fields.h"
+#include "documents/office/office_fields.h"
 
 #include <string>
 #include <utility>

@@ -1,4 +1,4 @@
-#include "documents/delimited_text.h"
+#include "documents/strings/delimited_text.h"
 
 #include <algorithm>
 #include <charconv>
@@ -8,7 +8,7 @@
 
 #include "core/fail.h"
 #include "core/json.h"
-#include "documents/string_part.h"
+#include "documents/strings/string_part.h"
 
 namespace qkv {
 namespace {
