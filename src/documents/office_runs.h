@@ -20,7 +20,7 @@ enum class OfficeRole {
   properties,  // of a container, at its beginning
   content,     // of a container that has its runs in an element of their own
   unseen,      // of no effect on the text or its look: left out of a translation
-  hyphen,          // an element in a run that reads as "-" in the spelling of the markup
+  hyphen,      // an element in a run that reads as "-" in the spelling of the markup
   line_break,
   part_end,  // ends the text before it: a tab
   field,     // begins, separates or ends a field
