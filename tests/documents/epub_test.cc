@@ -14,7 +14,7 @@ using Texts = std::vector<std::string>;
 
 Texts parts_of(const Members& members) { return Document(*find_document_format("epub"), zip_of(members)).part_texts(); }
 
-std::string error_of(const Members& members) {
+std::string epub_error(const Members& members) {
   try {
     parts_of(members);
     return "none";
@@ -84,19 +84,19 @@ TEST(Epub, EncryptedTextsAreRefusedAndObfuscatedFontsAreNot) {
            "xmlns=\"http://www.w3.org/2001/04/xmlenc#\"><CipherData><CipherReference URI=\"" +
            name + "\"/></CipherData></EncryptedData></encryption>";
   };
-  EXPECT_EQ(error_of({{"a.xhtml", "\xFF"}, {"META-INF/encryption.xml", encryption("a.xhtml")}}),
+  EXPECT_EQ(epub_error({{"a.xhtml", "\xFF"}, {"META-INF/encryption.xml", encryption("a.xhtml")}}),
             "META-INF/encryption.xml: a.xhtml is encrypted; only books without DRM are translated");
   EXPECT_EQ(parts_of({{"a.xhtml", "<p>Text</p>"}, {"META-INF/encryption.xml", encryption("fonts/a.otf")}}),
             Texts({"Text"}));
 }
 
 TEST(Epub, DamagedBooksAreRefused) {
-  EXPECT_EQ(error_of({{"mimetype", "application/epub+zip"}, {"META-INF/container.xml", "<container/>"}}),
+  EXPECT_EQ(epub_error({{"mimetype", "application/epub+zip"}, {"META-INF/container.xml", "<container/>"}}),
             "the archive has no text of a epub file");
-  EXPECT_EQ(error_of({{"a.opf", "<package>"}}), "a.opf: line 1: not well-formed XML (no element found)");
-  EXPECT_EQ(error_of({{"a.ncx", "<!DOCTYPE x [<!ENTITY e 'x'>]><x/>"}}),
+  EXPECT_EQ(epub_error({{"a.opf", "<package>"}}), "a.opf: line 1: not well-formed XML (no element found)");
+  EXPECT_EQ(epub_error({{"a.ncx", "<!DOCTYPE x [<!ENTITY e 'x'>]><x/>"}}),
             "a.ncx: line 1: declares the entity e, which is refused");
-  EXPECT_EQ(error_of({{"a.xhtml", "\xFF"}}), "a.xhtml: the text must be UTF-8 (byte 1 is not)");
+  EXPECT_EQ(epub_error({{"a.xhtml", "\xFF"}}), "a.xhtml: the text must be UTF-8 (byte 1 is not)");
 }
 
 }  // namespace

@@ -11,6 +11,11 @@
 
 namespace qkv::testing {
 
+// A translation of "the red house", with its words in another order.
+inline Translation red_house() {
+  return translation({"▁the", "▁red", "▁house", "</s>"}, {"▁la", "▁casa", "▁roja"}, {0, 2, 1});
+}
+
 // A member with its root element around what a test is about.
 struct OfficeMember {
   std::string format, name, before, after;

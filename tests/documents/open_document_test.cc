@@ -53,7 +53,7 @@ std::string translated(const std::string& body, const std::vector<Translation>& 
   return bytes.substr(begin, bytes.size() - (xml.size() - body.size()));
 }
 
-std::string error_of(const std::vector<std::pair<std::string, std::string>>& members, const char* format = "odt") {
+std::string odf_error(const std::vector<std::pair<std::string, std::string>>& members, const char* format = "odt") {
   try {
     const Document document(*find_document_format(format), zip_of(members));
     return "none";
@@ -210,15 +210,15 @@ TEST(OpenDocument, TextsOfHeadersAndChartsAreTranslatedAndOtherMembersStay) {
 }
 
 TEST(OpenDocument, OtherFilesAreRefused) {
-  EXPECT_EQ(error_of({{"mimetype", "x"}}), "the archive has no text of a odt file");
-  EXPECT_EQ(error_of({{"mimetype", "x"}, {"META-INF/manifest.xml", "<manifest/>"}}, "ods"),
+  EXPECT_EQ(odf_error({{"mimetype", "x"}}), "the archive has no text of a odt file");
+  EXPECT_EQ(odf_error({{"mimetype", "x"}, {"META-INF/manifest.xml", "<manifest/>"}}, "ods"),
             "the archive has no text of a ods file");
-  EXPECT_EQ(error_of({{"content.xml", "\xFF\xFF"},
+  EXPECT_EQ(odf_error({{"content.xml", "\xFF\xFF"},
                       {"META-INF/manifest.xml", "<m><file-entry><encryption-data/></file-entry></m>"}}),
             "META-INF/manifest.xml: the document is encrypted; only documents without a password are translated");
-  EXPECT_EQ(error_of({{"content.xml", "\xFF\xFF"}}), "content.xml: the text must be UTF-8 (byte 1 is not)");
-  EXPECT_EQ(error_of({{"content.xml", "<a><b></a>"}}), "content.xml: line 1: not well-formed XML (mismatched tag)");
-  EXPECT_EQ(error_of({{"content.xml", "<a/>"}}), "none");
+  EXPECT_EQ(odf_error({{"content.xml", "\xFF\xFF"}}), "content.xml: the text must be UTF-8 (byte 1 is not)");
+  EXPECT_EQ(odf_error({{"content.xml", "<a><b></a>"}}), "content.xml: line 1: not well-formed XML (mismatched tag)");
+  EXPECT_EQ(odf_error({{"content.xml", "<a/>"}}), "none");
 }
 
 }  // namespace

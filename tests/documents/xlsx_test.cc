@@ -12,27 +12,27 @@ const testing::OfficeMember kStrings = {"xlsx", "xl/sharedStrings.xml",
                                         "<sst xmlns=\"http://schemas.openxmlformats.org/spreadsheetml/2006/main\">",
                                         "</sst>"};
 
-const Translation kHouse = translation({"▁the", "▁red", "▁house", "</s>"}, {"▁la", "▁casa", "▁roja"}, {0, 2, 1});
-
 TEST(Xlsx, TextOfCellsIsTranslatedAndNumbersStay) {
   EXPECT_EQ(kStrings.parts("<si><t>one &amp; two</t></si><si><t>2024</t></si><si><t/></si><si><t>three</t></si>"),
             "[one & two][three]");
-  EXPECT_EQ(kStrings.translated("<si><t xml:space=\"preserve\"> the red house </t></si>", kHouse),
+  EXPECT_EQ(kStrings.translated("<si><t xml:space=\"preserve\"> the red house </t></si>", testing::red_house()),
             "<si><t xml:space=\"preserve\"> la casa roja </t></si>");
 }
 
 TEST(Xlsx, FormattedTextIsInRuns) {
   const std::string bold = "<r><rPr><b/></rPr><t xml:space=\"preserve\">", plain = "<r><t xml:space=\"preserve\">";
   const std::string sound = "<rPh sb=\"0\" eb=\"1\"><t>ka</t></rPh><phoneticPr fontId=\"1\"/>";
-  EXPECT_EQ(kStrings.translated(
-                "<si><r><t>the</t></r>" + bold + " red</t></r>" + plain + " house</t></r>" + sound + "</si>", kHouse),
-            "<si>" + plain + "la casa </t></r>" + bold + "roja</t></r>" + sound + "</si>");
+  EXPECT_EQ(
+      kStrings.translated("<si><r><t>the</t></r>" + bold + " red</t></r>" + plain + " house</t></r>" + sound + "</si>",
+                          testing::red_house()),
+      "<si>" + plain + "la casa </t></r>" + bold + "roja</t></r>" + sound + "</si>");
 }
 
 TEST(Xlsx, LinesOfACellStay) {
   EXPECT_EQ(kStrings.parts("<si><t>Who\nis it?\nMe.&#10;\ta b</t></si>"), "[Who| is it?][Me.][a b]");
-  EXPECT_EQ(kStrings.translated("<si><t>the\nred house</t></si>", kHouse), "<si><t>la\ncasa roja</t></si>");
-  EXPECT_EQ(kStrings.translated("<si><r><t>the&#10;red house</t></r></si>", kHouse),
+  EXPECT_EQ(kStrings.translated("<si><t>the\nred house</t></si>", testing::red_house()),
+            "<si><t>la\ncasa roja</t></si>");
+  EXPECT_EQ(kStrings.translated("<si><r><t>the&#10;red house</t></r></si>", testing::red_house()),
             "<si><r><t xml:space=\"preserve\">la</t></r><r><t xml:space=\"preserve\">&#10;</t></r>"
             "<r><t xml:space=\"preserve\">casa roja</t></r></si>");
 }
@@ -48,7 +48,7 @@ TEST(Xlsx, TextInSheetsAndCommentsIsTranslated) {
   const std::string space = " xmlns=\"http://schemas.openxmlformats.org/spreadsheetml/2006/main\">";
   const testing::OfficeMember sheet = {"xlsx", "xl/worksheets/sheet3.xml", "<worksheet" + space, "</worksheet>"};
   EXPECT_EQ(sheet.translated("<c t=\"inlineStr\"><is><t>the red house</t></is></c><c t=\"str\"><f>A1</f><v>x</v></c>",
-                             kHouse),
+                             testing::red_house()),
             "<c t=\"inlineStr\"><is><t>la casa roja</t></is></c><c t=\"str\"><f>A1</f><v>x</v></c>");
   const testing::OfficeMember comments = {"xlsx", "xl/comments1.xml", "<comments" + space, "</comments>"};
   EXPECT_EQ(comments.parts("<authors><author>Me</author></authors><comment><text><r><t>Why?</t></r></text></comment>"),
@@ -74,7 +74,7 @@ TEST(Xlsx, HeadersOfTablesStay) {
 TEST(Xlsx, TextOfDrawingsIsTranslated) {
   const testing::OfficeMember drawing = {"xlsx", "xl/drawings/drawing1.xml",
                                          "<d xmlns:a=\"http://purl.oclc.org/ooxml/drawingml/main\">", "</d>"};
-  EXPECT_EQ(drawing.translated("<a:p><a:r><a:t>the red house</a:t></a:r></a:p>", kHouse),
+  EXPECT_EQ(drawing.translated("<a:p><a:r><a:t>the red house</a:t></a:r></a:p>", testing::red_house()),
             "<a:p><a:r><a:t>la casa roja</a:t></a:r></a:p>");
 }
 

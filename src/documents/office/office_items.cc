@@ -8,7 +8,7 @@ namespace qkv {
 namespace {
 
 using ItemKind = RunItem::Kind;
-constexpr size_t kNoItem = OfficeItem::kNone;
+constexpr size_t kNoRunPlace = OfficeItem::kNone;
 const std::string kRunElement = "run";
 
 struct VisibleItem {
@@ -83,7 +83,7 @@ class EmptyElements {
 // The run with the most text of each element, not counting the elements in it.
 class MainRuns {
  public:
-  explicit MainRuns(std::span<const VisibleItem> items) : of_(items.size(), kNoItem) {
+  explicit MainRuns(std::span<const VisibleItem> items) : of_(items.size(), kNoRunPlace) {
     levels_.emplace_back();
     for (size_t i = 0; i < items.size(); i++) {
       if (items[i].item.kind == ItemKind::open) {
@@ -91,7 +91,7 @@ class MainRuns {
       } else if (items[i].item.kind == ItemKind::close && levels_.size() > 1) {
         end_level();
       } else if (!items[i].visible.is_empty()) {
-        if (first_ == kNoItem) first_ = items[i].item.run;
+        if (first_ == kNoRunPlace) first_ = items[i].item.run;
         levels_.back().add(items[i]);
       }
     }
@@ -101,11 +101,11 @@ class MainRuns {
 
   size_t of_element(size_t opened) const { return of_[opened]; }
   size_t of_items() const { return whole_; }  // outside of elements
-  size_t of_part() const { return whole_ == kNoItem ? first_ : whole_; }
+  size_t of_part() const { return whole_ == kNoRunPlace ? first_ : whole_; }
 
  private:
   struct Level {
-    size_t opened = kNoItem, most = 0, most_run = kNoItem;
+    size_t opened = kNoRunPlace, most = 0, most_run = kNoRunPlace;
     std::unordered_map<size_t, size_t> sizes = {};  // of the text in each run
 
     void add(const VisibleItem& text) {
@@ -121,7 +121,7 @@ class MainRuns {
 
   std::vector<size_t> of_;
   std::vector<Level> levels_;
-  size_t whole_ = kNoItem, first_ = kNoItem;
+  size_t whole_ = kNoRunPlace, first_ = kNoRunPlace;
 };
 
 // Makes elements of the runs that are not the main one of the element around them.
@@ -164,7 +164,7 @@ class RunElements {
   // Places the tag next to the text, so that what follows stays outside.
   void end_element() {
     Level& level = levels_.back();
-    if (level.current != level.main) add_element(ItemKind::close, level.last, level.last_end, kNoItem);
+    if (level.current != level.main) add_element(ItemKind::close, level.last, level.last_end, kNoRunPlace);
     level.current = level.main;
   }
 
@@ -177,7 +177,7 @@ class RunElements {
     const bool opens = item.kind == ItemKind::open, closes = item.kind == ItemKind::close;
     if (opens || closes) end_element();
     RunItem made = {.kind = item.kind, .begin = item.begin, .end = item.end, .name = item.name};
-    if (item.begin_cut != kNoItem || item.end_cut != kNoItem) made.written = complete(item);
+    if (item.begin_cut != kNoRunPlace || item.end_cut != kNoRunPlace) made.written = complete(item);
     if (opens) {
       made.run = mains_.of_element(i);
       levels_.push_back({made.run, made.run});
@@ -189,9 +189,9 @@ class RunElements {
 
   // Returns the bytes of the item with the tags of the runs that it cuts.
   std::string complete(const OfficeItem& item) const {
-    std::string bytes = item.begin_cut == kNoItem ? "" : document_.runs[item.begin_cut].opening;
+    std::string bytes = item.begin_cut == kNoRunPlace ? "" : document_.runs[item.begin_cut].opening;
     bytes += document_.slice(item.begin, item.end);
-    if (item.end_cut != kNoItem) bytes += document_.runs[item.end_cut].closing;
+    if (item.end_cut != kNoRunPlace) bytes += document_.runs[item.end_cut].closing;
     return bytes;
   }
 
@@ -204,7 +204,7 @@ class RunElements {
 
 std::string in_run(const SplitText& document, const OfficeItem& item, size_t begin, size_t end) {
   if (item.kind != ItemKind::text || begin == end) return "";
-  const TextRun run = item.run == kNoItem ? TextRun() : document.runs[item.run];
+  const TextRun run = item.run == kNoRunPlace ? TextRun() : document.runs[item.run];
   return run.opening + std::string(document.slice(begin, end)) + run.closing;
 }
 
@@ -215,7 +215,7 @@ void extend_to_runs(const SplitText& document, std::span<const VisibleItem> item
   const size_t begin_cut = first->item.begin_cut, end_cut = last->item.end_cut;
   part.begin = first->item.begin;
   part.end = last->item.end;
-  if (begin_cut != kNoItem) part.opening = document.runs[begin_cut].closing;
+  if (begin_cut != kNoRunPlace) part.opening = document.runs[begin_cut].closing;
   for (; first->visible.is_empty(); ++first)
     part.opening += in_run(document, first->item, first->item.text.begin, first->item.text.end);
   part.opening += in_run(document, first->item, first->item.text.begin, first->visible.begin);
@@ -223,7 +223,7 @@ void extend_to_runs(const SplitText& document, std::span<const VisibleItem> item
   part.closing = in_run(document, last->item, last->visible.end, last->item.text.end);
   for (auto next = last.base(); next != items.end() && next->item.begin < part.end; ++next)
     part.closing += in_run(document, next->item, next->item.text.begin, next->item.text.end);
-  if (end_cut != kNoItem) part.closing += document.runs[end_cut].opening;
+  if (end_cut != kNoRunPlace) part.closing += document.runs[end_cut].opening;
 }
 
 }  // namespace
@@ -234,7 +234,7 @@ void add_office_part(SplitText& document, std::span<const OfficeItem> items) {
   const MainRuns mains(joined);
   add_part(document, RunElements(document, joined, mains).make());
   TextPart& part = document.parts.back();
-  if (part.run == kNoItem) part.run = mains.of_part();
+  if (part.run == kNoRunPlace) part.run = mains.of_part();
   extend_to_runs(document, joined, part);
 }
 

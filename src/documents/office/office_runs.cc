@@ -16,14 +16,14 @@ namespace {
 
 using ItemKind = RunItem::Kind;
 using TokenKind = XmlToken::Kind;
-constexpr size_t kNoOfficeItem = OfficeItem::kNone;
+constexpr size_t kNoPlace = OfficeItem::kNone;
 constexpr size_t kLongestRunMarkup = 4096;  // bytes; written for each text and each tag of a translation
-constexpr std::string_view kOfficeSpaces = " \t\r\n";
+constexpr std::string_view kOfficeBlanks = " \t\r\n";
 const std::string kLinkElement = "field";
 
 // Where an item begins and ends, and the runs that are cut there.
 struct ItemExtent {
-  size_t begin, end, begin_cut = kNoOfficeItem, end_cut = kNoOfficeItem;
+  size_t begin, end, begin_cut = kNoPlace, end_cut = kNoPlace;
 };
 
 class OfficeSplitter {
@@ -53,7 +53,7 @@ class OfficeSplitter {
   bool holds_paragraphs(size_t i) const { return paragraphs_before_[i] != paragraphs_before_[behind(i)]; }
 
   bool is_blank(size_t i) const {
-    return tokens_[i].kind == TokenKind::text && bytes_of(i).find_first_not_of(kOfficeSpaces) == std::string_view::npos;
+    return tokens_[i].kind == TokenKind::text && bytes_of(i).find_first_not_of(kOfficeBlanks) == std::string_view::npos;
   }
   bool has_effect(size_t i) const { return roles_[i] != OfficeRole::unseen && !is_blank(i); }
 
@@ -125,7 +125,7 @@ class OfficeSplitter {
   void add_run(size_t i) {
     std::vector<size_t> children;
     const size_t properties = properties_of(i);
-    for (size_t child = properties == kNoOfficeItem ? i + 1 : behind(properties); child < tokens_[i].partner;
+    for (size_t child = properties == kNoPlace ? i + 1 : behind(properties); child < tokens_[i].partner;
          child = behind(child))
       if (has_effect(child)) children.push_back(child);
     if (children.empty()) return;
@@ -161,15 +161,15 @@ class OfficeSplitter {
   size_t properties_of(size_t run) const {
     size_t child = run + 1;
     while (child < tokens_[run].partner && !has_effect(child)) child = behind(child);
-    return roles_[child] == OfficeRole::run_properties ? child : kNoOfficeItem;
+    return roles_[child] == OfficeRole::run_properties ? child : kNoPlace;
   }
 
   Run read_run(size_t i, size_t properties) const {
     Run run;
     const size_t begin = tokens_[i].begin;
-    run.opening = document_.slice(begin, properties == kNoOfficeItem ? tokens_[i].end : end_of(properties));
+    run.opening = document_.slice(begin, properties == kNoPlace ? tokens_[i].end : end_of(properties));
     run.closing = document_.slice(tokens_[tokens_[i].partner].begin, end_of(i));
-    if (properties == kNoOfficeItem || run.opening.size() > kLongestRunMarkup) return run;
+    if (properties == kNoPlace || run.opening.size() > kLongestRunMarkup) return run;
     for (const auto& [name, value] : tokens_[properties].attributes)
       if (std::ranges::find(markup_.unseen_attributes, name) == markup_.unseen_attributes.end())
         run.key += name + '=' + value + '\n';
@@ -215,15 +215,15 @@ class OfficeSplitter {
   void add_bare_text(size_t i) {
     flush();
     if (behind(i) == i + 3 && tokens_[i + 1].kind == TokenKind::text)
-      add_text({tokens_[i + 1].begin, tokens_[i + 1].end}, kNoOfficeItem, {tokens_[i + 1].begin, tokens_[i + 1].end});
+      add_text({tokens_[i + 1].begin, tokens_[i + 1].end}, kNoPlace, {tokens_[i + 1].begin, tokens_[i + 1].end});
     flush();
   }
 
   ByteRange without_blanks(const ByteRange& text) const {
     const std::string_view bytes = document_.slice(text.begin, text.end);
-    const size_t begin = bytes.find_first_not_of(kOfficeSpaces);
+    const size_t begin = bytes.find_first_not_of(kOfficeBlanks);
     if (begin == bytes.npos) return {text.begin, text.begin};
-    return {text.begin + begin, text.begin + bytes.find_last_not_of(kOfficeSpaces) + 1};
+    return {text.begin + begin, text.begin + bytes.find_last_not_of(kOfficeBlanks) + 1};
   }
 
   // Adds the lines of a text, and ends the part at tabs.
@@ -233,7 +233,8 @@ class OfficeSplitter {
     for (size_t at = begin; at < text.end;) {
       const size_t size = break_size(document_.slice(at, text.end));
       if (size == 0) {
-        at = std::min(document_.bytes.find_first_of("\t\n&", at + 1), text.end);
+        const size_t next = document_.slice(at + 1, text.end).find_first_of("\t\n&");
+        at = next == std::string_view::npos ? text.end : at + 1 + next;
         continue;
       }
       extent.end = at, extent.end_cut = run;
@@ -276,7 +277,7 @@ class OfficeSplitter {
     while (next < tokens_[field.last_run].partner && !has_effect(next)) next = behind(next);
     const bool ends_run = next == tokens_[field.last_run].partner;
     extent.end = tokens_[ends_run ? next : field.last].end;
-    extent.end_cut = ends_run ? kNoOfficeItem : intern(last_run.closing, last_run, last_run.opening);
+    extent.end_cut = ends_run ? kNoPlace : intern(last_run.closing, last_run, last_run.opening);
     add_item(field.kind == OfficeField::Kind::whole ? ItemKind::single : ItemKind::open, extent, &kLinkElement);
     done_ = field.last + 1;
   }
