@@ -30,7 +30,8 @@ void append_property_character(UChar32 code, std::string_view character, bool is
 
 template <bool is_ascii>
 void append_property(std::string_view text, std::string& to) {
-  if (text.starts_with(' ')) to += '\\';  // white space before a value is no part of it
+  // Before a value, white space and a separator would be no part of it.
+  if (text.starts_with(' ') || text.starts_with('=') || text.starts_with(':')) to += '\\';
   for_each_code_point(text,
                       [&](UChar32 code, std::string_view c) { append_property_character(code, c, is_ascii, to); });
 }

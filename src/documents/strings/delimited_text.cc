@@ -2,6 +2,10 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -193,9 +197,10 @@ class DelimitedSplitter {
 
 size_t mark_size(std::string_view text) { return text.starts_with("\uFEFF") ? 3 : 0; }
 
+constexpr std::string_view kSeparators = ",;\t";
+
 // Returns the separator that stands most often in the first row outside of quotes; a comma if there is none.
 char find_separator(std::string_view text) {
-  constexpr std::string_view kSeparators = ",;\t";
   size_t counts[kSeparators.size()] = {};
   bool is_quoted = false;
   for (const char c : text) {
@@ -207,21 +212,26 @@ char find_separator(std::string_view text) {
   return kSeparators[static_cast<size_t>(std::ranges::max_element(counts) - counts)];
 }
 
+// Takes a row such as "sep=;" from the beginning of a text, and returns its separator.
+std::optional<char> take_separator_row(std::string_view& text) {
+  constexpr std::string_view kBegin = "sep=";
+  if (!text.starts_with(kBegin) || text.size() == kBegin.size()) return std::nullopt;
+  const char separator = text[kBegin.size()];
+  const std::string_view rest = text.substr(kBegin.size() + 1);
+  if (kSeparators.find(separator) == kSeparators.npos || !(rest.starts_with('\r') || rest.starts_with('\n')))
+    return std::nullopt;
+  text = rest.substr(rest.starts_with("\r\n") ? 2 : 1);
+  return separator;
+}
+
 }  // namespace
 
 SplitText split_csv(std::string text, const DocumentOptions& options) {
   SplitText document{.bytes = std::move(text)};
   std::string_view rest = document.bytes;
   rest.remove_prefix(mark_size(rest));
-  char separator = 0;
-  for (const std::string_view row : {"sep=,", "sep=;", "sep=\t"}) {
-    if (!rest.starts_with(row) || (rest.size() > row.size() && rest[row.size()] != '\r' && rest[row.size()] != '\n'))
-      continue;
-    separator = row.back();
-    const size_t end = rest.find('\n', row.size());
-    rest.remove_prefix(end == rest.npos ? rest.size() : end + 1);
-  }
-  if (separator == 0) separator = find_separator(rest);
+  const std::optional<char> named = take_separator_row(rest);
+  const char separator = named ? *named : find_separator(rest);
   const size_t begin = document.bytes.size() - rest.size();
   const std::string problem = DelimitedSplitter(document, separator, true).split(begin, options.columns);
   if (!problem.empty()) fail("{}", problem);

@@ -91,28 +91,35 @@ void append_single_scalar(std::string_view text, std::string& to) {
   to += '\'';
 }
 
-void append_block_line(std::string_view text, std::string& to) {
+// Appends characters as they may stand in a line of a block, without white space at the beginning.
+void append_line(std::string_view text, std::string& to) {
   bool is_begun = false;
   for_each_code_point(text, [&](UChar32 code, std::string_view character) {
     const bool is_space = code == ' ' || code == '\t' || ends_yaml_line(code);
-    if (!is_begun && is_space) return;
-    is_begun = true;
-    to += is_space ? " "sv : is_yaml_character(code) ? character : "\uFFFD"sv;
+    is_begun |= !is_space;
+    if (is_begun) to += is_space ? " "sv : is_yaml_character(code) ? character : "\uFFFD"sv;
   });
-  if (!is_begun) to += "\u00A0";
+}
+
+void append_block_line(std::string_view text, std::string& to) {
+  const size_t size = to.size();
+  append_line(text, to);
+  if (to.size() == size) to += "\u00A0";
 }
 
 void append_folded(std::string_view text, std::string& to) {
+  std::string lines;
   for (size_t begin = 0; begin <= text.size();) {
     const size_t end = std::min(text.find('\n', begin), text.size());
     std::string line;
-    append_block_line(text.substr(begin, end - begin), line);
-    while (line.ends_with(' ')) line.pop_back();
+    append_line(text.substr(begin, end - begin), line);
     line.erase(std::ranges::unique(line, [](char a, char b) { return a == ' ' && b == ' '; }).begin(), line.end());
-    to += line;
-    if (end < text.size()) to += '\n';
+    if (line.ends_with(' ')) line.pop_back();
+    if (!lines.empty() && !line.empty()) lines += '\n';
+    lines += line;
     begin = end + 1;
   }
+  to += lines.empty() ? "\u00A0" : lines;
 }
 
 }  // namespace
