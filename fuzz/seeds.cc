@@ -154,7 +154,7 @@ void forms(const fs::path& directory) {
       "charset=utf-8\r\n\r\n1\r\n\r\n--B--\r\n");
 }
 
-void documents(const fs::path& directory) {
+void web_pages(const fs::path& directory) {
   Seeds seeds(directory, "html");
   seeds.add(
       "<!DOCTYPE html><title>A &amp; B</title><body class=x><!-- c --><p>The <b>red <i title='>'>house</i></b>, "
@@ -286,8 +286,8 @@ void chat_templates(const fs::path& directory) {
 
 void write_seeds(const fs::path& directory) {
   for (const auto write :
-       {safetensors, configurations, tokenizer_seeds, training, weights, texts, chat_templates, http, forms, documents,
-        sentences, gzip, zstd, logs, tables, import_seeds, gguf_seeds, server_seeds})
+       {safetensors, configurations, tokenizer_seeds, training, weights, texts, chat_templates, http, forms, web_pages,
+        document_seeds, sentences, gzip, zstd, logs, tables, import_seeds, gguf_seeds, server_seeds})
     write(directory);
 }
 

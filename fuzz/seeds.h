@@ -30,6 +30,9 @@ void import_seeds(const std::filesystem::path& directory);
 // Those of tokenizers.
 void tokenizer_seeds(const std::filesystem::path& directory);
 
+// Those of documents.
+void document_seeds(const std::filesystem::path& directory);
+
 // Those of GGUF files.
 void gguf_seeds(const std::filesystem::path& directory);
 

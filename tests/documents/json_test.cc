@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
-#include "documents/string_part.h"
+#include "documents/strings/string_part.h"
 #include "tests/documents/string_parts.h"
 
 namespace qkv {
