@@ -55,8 +55,7 @@ class TagWriter {
 
   // Writes the text since the last tag at once, as the spelling of a character may depend on the next ones.
   void flush() {
-    if (pending_.empty()) return;
-    if (!is_in_run_ && runs_.back() != InlineTag::kNone) {
+    if (!pending_.empty() && !is_in_run_ && runs_.back() != InlineTag::kNone) {
       written_ += document_.runs[runs_.back()].opening;
       is_in_run_ = true;
     }

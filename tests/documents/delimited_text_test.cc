@@ -21,23 +21,24 @@ TEST(CsvFiles, CellsAreTranslated) {
 }
 
 TEST(CsvFiles, TheFirstRowSaysTheSeparator) {
-  EXPECT_EQ(marked("csv", "a;b, c;d\ne, f;g\n"), "«a»;«b, c»;«d»\n«e, f»;«g»\n");
-  EXPECT_EQ(marked("csv", "a\tb\nc, d\te\n"), "«a»\t«b»\n«c, d»\t«e»\n");
+  EXPECT_EQ(marked("csv", "a;b, c;d\ne, f;g\n"), "«a»;\"«b, c»\";«d»\n\"«e, f»\";«g»\n");
+  EXPECT_EQ(marked("csv", "a\tb\nc, d\te\n"), "«a»\t«b»\n\"«c, d»\"\t«e»\n");
   EXPECT_EQ(marked("csv", "\"a;b;c\",d\n"), "\"«a;b;c»\",«d»\n");
-  EXPECT_EQ(marked("csv", "sep=;\r\na, b, c;d\n"), "sep=;\r\n«a, b, c»;«d»\n");
+  EXPECT_EQ(marked("csv", "\"a;\"\";b\",c 2\";d,e\n"), "\"«a;\"\";b»\",\"«c 2\"\";d»\",«e»\n");
+  EXPECT_EQ(marked("csv", "sep=;\r\na, b, c;d\n"), "sep=;\r\n\"«a, b, c»\";«d»\n");
   EXPECT_EQ(marked("csv", "sep=|\na,b\n"), "«sep=|»\n«a»,«b»\n");
 }
 
 TEST(CsvFiles, TranslationsGetTheQuotesThatTheyNeed) {
   const StringDocument document("csv", "One,\"Two \"\"2\"\"\",\" Three\nlines\r\n\", Four \n");
   EXPECT_EQ(document.parts(), (Texts{"One", "Two \"2\"", "Three\nlines", "Four"}));
-  EXPECT_EQ(document.with({"a;b", "c\"d", "e\nf", "g"}), "a;b,\"c\"\"d\",\" e\nf\r\n\",\" g \"\n");
+  EXPECT_EQ(document.with({"a;b", "c\"d", "e\nf", "g"}), "\"a;b\",\"c\"\"d\",\" e\nf\r\n\",\" g \"\n");
   EXPECT_EQ(document.with({"a,b", "c", "e", "g\"h"}), "\"a,b\",\"c\",\" e\r\n\",\" g\"\"h \"\n");
   for (const char* quoted : {" a", "a ", "a\nb", "a\rb"})
     EXPECT_TRUE(document.with({quoted, "c", "e", "g"}).starts_with("\"" + std::string(quoted) + "\",")) << quoted;
   EXPECT_EQ(document.with({"\"a", "", "", ""}), "\"\"\"a\",\"\",\" \r\n\",\"  \"\n");
   EXPECT_EQ(document.with(document.parts()), document.document.texts()[0].bytes);
-  EXPECT_EQ(StringDocument("csv", "a;b\n").with({"c,d", "e;f"}), "c,d;\"e;f\"\n");
+  EXPECT_EQ(StringDocument("csv", "a;b\n").with({"c,d", "e;f"}), "\"c,d\";\"e;f\"\n");
   EXPECT_EQ(StringDocument("csv", "a 3\" pipe,b").with({"c 3\" pipe", "d"}), "\"c 3\"\" pipe\",d");
 }
 
@@ -63,6 +64,7 @@ TEST(CsvFiles, BadQuotesAreRefused) {
 TEST(TsvFiles, CellsAreBetweenTabs) {
   EXPECT_EQ(marked("tsv", "Hello, world; yes\n\"A\tb\"\tc\r\n"), "«Hello, world; yes»\n\"«A\tb»\"\t«c»\r\n");
   EXPECT_EQ(StringDocument("tsv", "One\ttwo\n").with({"a\tb", "c, d"}), "\"a\tb\"\tc, d\n");
+  EXPECT_EQ(StringDocument("tsv", "One\ttwo\n").with({"a \"b\"", "\"c\" d"}), "a \"b\"\t\"\"\"c\"\" d\"\n");
   EXPECT_EQ(marked("tsv", "id\ttext\n1\tOne\n", {"text"}), "id\ttext\n1\t«One»\n");
 }
 

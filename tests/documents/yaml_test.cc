@@ -61,6 +61,12 @@ TEST(YamlFiles, PlainScalarsGetQuotesWhereTheyNeedThem) {
   EXPECT_EQ(StringDocument("yaml", "[Some text, {a: More text}]").with({"a, b", "c]"}), "[\"a, b\", {a: \"c]\"}]");
 }
 
+TEST(YamlFiles, TabsBehindAPlainScalarBecomeSpaces) {
+  const StringDocument document("yaml", "a: Some text\n  \t# note\nb:\t1\nc: More text \t\n");
+  EXPECT_EQ(document.with({"- x", "w"}), "a: \"- x\"\n   # note\nb:\t1\nc: w \t\n");
+  EXPECT_EQ(document.with({"Some text", "More text"}), document.document.texts()[0].bytes);
+}
+
 TEST(YamlFiles, QuotesStay) {
   const StringDocument single("yaml", "a: 'It''s  one'\nb: ' Two '\n");
   EXPECT_EQ(single.parts(), (Texts{"It's  one", "Two"}));

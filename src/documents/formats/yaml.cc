@@ -256,7 +256,20 @@ class YamlSplitter {
     else if (scalar.style == YAML_SINGLE_QUOTED_SCALAR_STYLE)
       add_string_part(document_, bytes, value, kYamlSingleSpelling);
     else
-      add_string_part(document_, bytes, value, open_.back().is_flow ? kYamlFlowSpelling : kYamlPlainSpelling);
+      add_plain(bytes, value);
+  }
+
+  // Behind a plain scalar, tabs may stand in lines before the next token, but not behind a quoted one.
+  void add_plain(ByteRange bytes, std::string_view value) {
+    const std::string_view text = document_.bytes;
+    const size_t parts = document_.parts.size();
+    add_string_part(document_, bytes, value, open_.back().is_flow ? kYamlFlowSpelling : kYamlPlainSpelling);
+    std::string space(text.substr(bytes.end, text.find_first_not_of(" \t\r\n", bytes.end) - bytes.end));
+    const size_t line_end = space.find_first_of("\r\n");
+    if (document_.parts.size() == parts || line_end == space.npos || space.find('\t', line_end) == space.npos) return;
+    document_.parts.back().end += space.size();
+    std::ranges::replace(space, '\t', ' ');
+    document_.parts.back().closing = space;
   }
 
   SplitText& document_;

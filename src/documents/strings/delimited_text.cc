@@ -21,18 +21,28 @@ void append_quoted_cell(std::string_view text, std::string& to) {
   for (const char c : text) to.append(c == '"' ? 2 : 1, c);
 }
 
+void append_with_quotes(std::string_view text, std::string& to) {
+  to += '"';
+  append_quoted_cell(text, to);
+  to += '"';
+}
+
 // The text of a part without tags comes as a whole, so that it is known here whether it needs quotes.
-template <char separator>
-void append_cell(std::string_view text, std::string& to) {
-  constexpr char kSpecial[] = {separator, '"', '\r', '\n'};
-  const bool has_special = text.find_first_of(std::string_view(kSpecial, 4)) != text.npos;
-  if (!has_special && without_outer_space(text).size() == text.size()) {
+
+// Quotes a text with any separator, so that other programs find the same one.
+void append_csv_cell(std::string_view text, std::string& to) {
+  if (text.find_first_of(",;\t\"\r\n") == text.npos && without_outer_space(text).size() == text.size())
     to += text;
-  } else {
-    to += '"';
-    append_quoted_cell(text, to);
-    to += '"';
-  }
+  else
+    append_with_quotes(text, to);
+}
+
+// Quotes no more than needed, as some programs read no quotes between tabs.
+void append_tsv_cell(std::string_view text, std::string& to) {
+  if (text.find_first_of("\t\r\n") == text.npos && !text.starts_with('"'))
+    to += text;
+  else
+    append_with_quotes(text, to);
 }
 
 void append_cell_without_quotes(std::string_view text, std::string& to) {
@@ -40,10 +50,9 @@ void append_cell_without_quotes(std::string_view text, std::string& to) {
 }
 
 const TextSpelling kQuotedCellSpelling = {decode_by_reader, append_quoted_cell};
-const TextSpelling kCommaCellSpelling = {decode_by_reader, append_cell<','>};
-const TextSpelling kSemicolonCellSpelling = {decode_by_reader, append_cell<';'>};
-const TextSpelling kTabCellSpelling = {decode_by_reader, append_cell<'\t'>};
-const TextSpelling kOpenCellSpelling = {decode_by_reader, append_cell_without_quotes};
+const TextSpelling kCsvCellSpelling = {decode_by_reader, append_csv_cell};
+const TextSpelling kTsvCellSpelling = {decode_by_reader, append_tsv_cell};
+const TextSpelling kUnquotableCellSpelling = {decode_by_reader, append_cell_without_quotes};
 
 struct DelimitedCell {
   ByteRange bytes;  // quotes included
@@ -145,12 +154,13 @@ class ChosenColumns {
 
 class DelimitedSplitter {
  public:
-  DelimitedSplitter(SplitText& document, char separator, bool has_quotes)
-      : document_(document), separator_(separator), has_quotes_(has_quotes) {}
+  // spelling: of cells without quotes; kUnquotableCellSpelling: quotes are ordinary characters.
+  DelimitedSplitter(SplitText& document, char separator, const TextSpelling& spelling)
+      : document_(document), separator_(separator), spelling_(spelling) {}
 
   // Returns what is wrong with the quotes of the text; "" if nothing is.
   std::string split(size_t begin, const std::vector<std::string>& columns) {
-    DelimitedReader reader(document_.bytes, separator_, has_quotes_, begin);
+    DelimitedReader reader(document_.bytes, separator_, has_quotes(), begin);
     std::vector<DelimitedCell> cells;
     std::vector<std::string> names;
     bool is_open = reader.next(cells);
@@ -178,21 +188,17 @@ class DelimitedSplitter {
     if (value.starts_with('=')) return;
     if (cell.is_quoted)
       add_string_part(document_, {cell.bytes.begin + 1, cell.bytes.end - 1}, value, kQuotedCellSpelling);
-    else if (!has_quotes_)
-      add_string_part(document_, cell.bytes, value, kOpenCellSpelling);
-    else if (without_outer_space(value).size() < value.size())
+    else if (has_quotes() && without_outer_space(value).size() < value.size())
       add_string_part(document_, cell.bytes, value, kQuotedCellSpelling, "\"");
     else
-      add_string_part(document_, cell.bytes, value, spelling());
+      add_string_part(document_, cell.bytes, value, spelling_);
   }
 
-  const TextSpelling& spelling() const {
-    return separator_ == ',' ? kCommaCellSpelling : separator_ == ';' ? kSemicolonCellSpelling : kTabCellSpelling;
-  }
+  bool has_quotes() const { return &spelling_ != &kUnquotableCellSpelling; }
 
   SplitText& document_;
   const char separator_;
-  const bool has_quotes_;
+  const TextSpelling& spelling_;
 };
 
 size_t mark_size(std::string_view text) { return text.starts_with("\uFEFF") ? 3 : 0; }
@@ -202,12 +208,20 @@ constexpr std::string_view kSeparators = ",;\t";
 // Returns the separator that stands most often in the first row outside of quotes; a comma if there is none.
 char find_separator(std::string_view text) {
   size_t counts[kSeparators.size()] = {};
-  bool is_quoted = false;
-  for (const char c : text) {
-    if (!is_quoted && (c == '\r' || c == '\n')) break;
-    is_quoted ^= c == '"';
+  bool is_quoted = false, begins_cell = true;
+  for (size_t i = 0; i < text.size(); i++) {
+    const char c = text[i];
+    if (is_quoted) {
+      const bool is_doubled = text.substr(i).starts_with("\"\"");
+      is_quoted = is_doubled || c != '"';
+      i += is_doubled ? 1 : 0;
+      continue;
+    }
+    if (c == '\r' || c == '\n') break;
     const size_t separator = kSeparators.find(c);
-    if (!is_quoted && separator != kSeparators.npos) counts[separator]++;
+    is_quoted = begins_cell && c == '"';
+    begins_cell = separator != kSeparators.npos;
+    if (begins_cell) counts[separator]++;
   }
   return kSeparators[static_cast<size_t>(std::ranges::max_element(counts) - counts)];
 }
@@ -233,7 +247,7 @@ SplitText split_csv(std::string text, const DocumentOptions& options) {
   const std::optional<char> named = take_separator_row(rest);
   const char separator = named ? *named : find_separator(rest);
   const size_t begin = document.bytes.size() - rest.size();
-  const std::string problem = DelimitedSplitter(document, separator, true).split(begin, options.columns);
+  const std::string problem = DelimitedSplitter(document, separator, kCsvCellSpelling).split(begin, options.columns);
   if (!problem.empty()) fail("{}", problem);
   return document;
 }
@@ -241,9 +255,9 @@ SplitText split_csv(std::string text, const DocumentOptions& options) {
 SplitText split_tsv(std::string text, const DocumentOptions& options) {
   SplitText document{.bytes = std::move(text)};
   const size_t begin = mark_size(document.bytes);
-  if (DelimitedSplitter(document, '\t', true).split(begin, options.columns).empty()) return document;
+  if (DelimitedSplitter(document, '\t', kTsvCellSpelling).split(begin, options.columns).empty()) return document;
   document.parts.clear();
-  DelimitedSplitter(document, '\t', false).split(begin, options.columns);
+  DelimitedSplitter(document, '\t', kUnquotableCellSpelling).split(begin, options.columns);
   return document;
 }
 
