@@ -132,6 +132,15 @@ void add_documents_options(CLI::App& command, DocumentsOptions& options, const s
       ->type_name("NAME,…")
       ->delimiter(',')
       ->needs(path);
+  const auto set_languages = [&options](const std::string& languages) {
+    qkv::set_document_languages(options.document, languages);
+  };
+  command
+      .add_option_function<std::string>("--document-languages", set_languages,
+                                        "Languages of the document, for TMX and XLIFF files that do not name them")
+      ->group("Documents")
+      ->type_name("SOURCE-TARGET")
+      ->needs(path);
   options.path_option = path;
   CLI::Option* out = command.get_option("--out");
   out->remove_needs(command.get_option("--in"));

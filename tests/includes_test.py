@@ -43,7 +43,7 @@ BELOW = {
         "convert/export",
     },
     "documents": {"core", "text"},
-    "program": {"core", "text", "ranks", "data", "device", "ops", "io", "convert/hub"},
+    "program": {"core", "text", "ranks", "data", "device", "ops", "io", "convert/hub", "documents"},
     "program/bench": {
         "core", "ranks", "data", "ops", "model", "io", "decode", "recommend", "train", "program",
     },

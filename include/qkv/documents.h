@@ -14,8 +14,8 @@ namespace [[gnu::visibility("default")]] qkv {
 
 struct DocumentOptions {
   std::string format = "";            // such as "docx"; "": by the extension of the file
-  // Tags such as "de" or "pt-BR", for formats that name languages: TMX, and XLIFF files without a target language; "":
-  // those that the file names.
+  // Codes such as "de" or "pt-BR", for formats that name languages: TMX, and XLIFF files without a target language; "":
+  // those of TranslateOptions, or else those that the file names.
   std::string source_language = "", target_language = "";
   std::vector<std::string> columns = {};  // of a CSV file, by the name in its first line or the number from 1; none: all
   int64_t most_bytes = int64_t{256} << 20;  // that the text of an archive may have, decompressed

@@ -162,10 +162,22 @@ class Translator:
     ) -> tuple[list[Translation], list[str]]: ...
     # the document, and notes
     def translate_bytes(
-        self, name: str, document: bytes, options: dict[str, Any], format: str, columns: list[str]
+        self,
+        name: str,
+        document: bytes,
+        options: dict[str, Any],
+        format: str,
+        columns: list[str],
+        languages: tuple[str, str],
     ) -> tuple[bytes, list[str]]: ...
     def translate_file(
-        self, path: bytes, out: bytes, options: dict[str, Any], format: str, columns: list[str]
+        self,
+        path: bytes,
+        out: bytes,
+        options: dict[str, Any],
+        format: str,
+        columns: list[str],
+        languages: tuple[str, str],
     ) -> list[str]: ...
     def score(
         self, sources: list[str], targets: list[str] | list[list[str]], options: dict[str, Any]

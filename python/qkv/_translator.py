@@ -149,6 +149,7 @@ class Translator:
         *,
         format: str = "",
         columns: Iterable[str] = (),
+        languages: tuple[str, str] = ("", ""),
         **options: Unpack[TranslateOptions],
     ) -> bytes | None:
         """Translates the text of a document; every other byte stays. Returns the document, or writes it to `out`.
@@ -166,6 +167,7 @@ class Translator:
         document: a path, or the bytes of a document, which require `format`.
         format: its name, such as "docx".
         columns: of a CSV file, those to translate: names in its first line, or numbers from "1"; none: all.
+        languages: codes of source and target, for TMX and XLIFF files that do not name them.
         options: those of translate.
 
         Raises qkv.Error, a ValueError, for an unknown format and for a document that does not have it.
@@ -176,13 +178,15 @@ class Translator:
             raise _qkv.Error("the bytes of a document require its format, such as format=\"html\"")
         translated = None
         if out is not None and not isinstance(document, bytes):
-            notes = self._translator.translate_file(os.fsencode(document), os.fsencode(out), values, format, wanted)
+            notes = self._translator.translate_file(
+                os.fsencode(document), os.fsencode(out), values, format, wanted, languages)
         elif out is not None:
             raise _qkv.Error("out requires the path of a document, not its bytes")
         else:
             name = "the document" if isinstance(document, bytes) else os.fspath(document)
             content = document if isinstance(document, bytes) else pathlib.Path(document).read_bytes()
-            translated, notes = self._translator.translate_bytes(name, content, values, format, wanted)
+            translated, notes = self._translator.translate_bytes(
+                name, content, values, format, wanted, languages)
         for note in notes:
             warnings.warn(note, stacklevel=2)
         return translated

@@ -38,9 +38,12 @@ std::pair<std::vector<Translation>, Lines> translate(const Translator& translato
   return {std::move(translations), std::move(notes)};
 }
 
-DocumentOptions document_options_of(const std::string& format, const Lines& columns) {
+DocumentOptions document_options_of(const std::string& format, const Lines& columns,
+                                    const std::pair<std::string, std::string>& languages) {
   DocumentOptions options;
   options.format = format;
+  options.source_language = languages.first;
+  options.target_language = languages.second;
   options.columns = columns;
   return options;
 }
@@ -187,13 +190,15 @@ void bind_translator(nb::module_& m) {
       .def("translate", translate, nb::arg(), nb::arg(), nb::arg(), nb::arg().none())
       .def("translate_bytes",
            [](const Translator& t, const std::string& name, const nb::bytes& bytes, const nb::dict& values,
-              const std::string& format, const Lines& columns) {
-             return translate_bytes(t, name, bytes, values, document_options_of(format, columns));
+              const std::string& format, const Lines& columns,
+              const std::pair<std::string, std::string>& languages) {
+             return translate_bytes(t, name, bytes, values, document_options_of(format, columns, languages));
            })
       .def("translate_file",
            [](const Translator& t, const nb::bytes& path, const nb::bytes& out, const nb::dict& values,
-              const std::string& format, const Lines& columns) {
-             return translate_file(t, path, out, values, document_options_of(format, columns));
+              const std::string& format, const Lines& columns,
+              const std::pair<std::string, std::string>& languages) {
+             return translate_file(t, path, out, values, document_options_of(format, columns, languages));
            })
       .def("score", score)
       .def("attend", attend)

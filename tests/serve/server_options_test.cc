@@ -46,7 +46,7 @@ TEST(ServerOptions, DescribeEveryOptionInOneLine) {
       "queue_items queue_tokens client_items max_body bodies max_text max_texts max_inputs max_tokens max_beam "
       "deadline "
       "max_connections header_timeout body_timeout idle_timeout write_timeout api_keys allow_host cors_origin "
-      "trust_proxy drain_delay drain_timeout log no_page suggestions events files");
+      "trust_proxy drain_delay drain_timeout log no_page suggestions events no_files");
   const std::set<std::string, std::less<>> wanted{std::istream_iterator<std::string>(words), {}};
   EXPECT_TRUE(std::equal(names.begin(), names.end(), wanted.begin(), wanted.end()));
 }

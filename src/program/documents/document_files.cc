@@ -6,6 +6,7 @@
 
 #include "core/fail.h"
 #include "documents/document.h"
+#include "documents/languages.h"
 #include "text/visible.h"
 
 namespace qkv {
@@ -46,6 +47,13 @@ void check_document_folders(const std::string& folder, const std::string& out) {
   if (holds(from, to) || holds(to, from))
     fail("{}: is, contains or is within the folder of the documents, {}; translations require a separate folder",
          in_one_line(out), in_one_line(folder));
+}
+
+void set_document_languages(DocumentOptions& options, std::string_view languages) {
+  const auto pair = parse_language_pair(languages);
+  if (!pair) fail("languages of a document must be two codes, such as en-de (is {})", in_one_line(languages));
+  options.source_language = pair->source;
+  options.target_language = pair->target;
 }
 
 }  // namespace qkv

@@ -30,7 +30,10 @@ TranslatedDocument translate_document(const Translator& translator, std::string_
                                       const TranslateOptions& options, const DocumentOptions& document_options) {
   const DocumentFormat& format = document_format(name, document_options);
   try {
-    const Document document(format, std::move(bytes), document_options);
+    DocumentOptions with_languages = document_options;
+    if (with_languages.source_language.empty()) with_languages.source_language = options.source_language;
+    if (with_languages.target_language.empty()) with_languages.target_language = options.target_language;
+    const Document document(format, std::move(bytes), with_languages);
     TranslateOptions best = options;
     best.n_best = 1;
     best.alignment = document.has_tags();

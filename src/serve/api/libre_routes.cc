@@ -273,11 +273,13 @@ void answer_translate_file(const CallPtr& call) {
   const DocumentFormat* format = format_of_file(*file.filename);
   if (!format) refuse(400, "Invalid request: file format not supported");
   const std::string name = plain_name(*file.filename);
+  const LibrePair pair = LibreLanguages(call->service()).find(fields.text("source"), fields.text("target"));
   DocumentOptions options;
   options.most_bytes = kMostFileBytes;
+  if (pair.source != "und") options.source_language = pair.source;
+  if (pair.target != "und") options.target_language = pair.target;
   const auto document = std::make_shared<const Document>(*format, std::string(file.bytes), options);
   check_parts(call->service().options(), document->parts());
-  const LibrePair pair = LibreLanguages(call->service()).find(fields.text("source"), fields.text("target"));
   if (document->parts() == 0) return answer_file(call, name, std::string(file.bytes));
   const auto on_done = [call, name, document](std::vector<Translation>&& translations) {
     answer_file(call, name, document->translated(translations));
