@@ -168,17 +168,17 @@ class PartBuilder {
     is_after_space_ = true;
     if (keeps_space_ && space != "\r") space_ += space;
     is_space_due_ = !part_.text.empty();
-    if (is_after_single_) part_.tags.back().space_after = true;
+    if (is_after_single_ || is_after_closed_single_) part_.tags.back().space_after = true;
   }
 
   void add_character(const TextCharacter& c) {
     // "Use <code>x</code>, then" reads "Use, then".
-    const bool is_attached =
-        is_after_single_ && !is_after_space_ && !part_.tags.back().breaks_line && u_ispunct(c.code);
+    const bool follows_single = (is_after_single_ && !part_.tags.back().breaks_line) || is_after_closed_single_;
+    const bool is_attached = follows_single && !is_after_space_ && u_ispunct(c.code);
     if (is_space_due_ && !is_attached) part_.text += space_.empty() ? " " : space_;
     part_.text += c.text;
     space_.clear();
-    is_space_due_ = is_after_space_ = is_after_single_ = false;
+    is_space_due_ = is_after_space_ = is_after_single_ = is_after_closed_single_ = false;
   }
 
   // Returns the last item that the tag takes: an element without text is one.
@@ -194,10 +194,13 @@ class PartBuilder {
       tag.breaks_line = spaces_before_[last + 1] > spaces_before_[i];
       is_space_due_ |= tag.breaks_line && !part_.text.empty();
       is_after_single_ = true;
-      is_after_space_ = false;
+      is_after_space_ = is_after_closed_single_ = false;
     } else {
       tag.kind = is_element || items_[i].kind == ItemKind::open ? TagKind::open : TagKind::close;
+      is_after_closed_single_ =
+          tag.kind == TagKind::close && !is_after_space_ && (is_after_single_ || is_after_closed_single_);
       is_after_single_ = false;
+      if (tag.kind == TagKind::open) is_after_space_ = false;  // the space stays before it
       if (is_element) {
         tag_of_open_[i] = part_.tags.size();
       } else if (partner != kNone) {
@@ -225,6 +228,7 @@ class PartBuilder {
   bool is_space_due_ = false;                       // before the next character
   bool is_after_space_ = false;                     // since the last character or single tag
   bool is_after_single_ = false;                    // the last tag is single, without a character since
+  bool is_after_closed_single_ = false;             // an end tag follows it directly
 };
 
 }  // namespace

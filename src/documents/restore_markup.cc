@@ -97,7 +97,7 @@ class TagWriter {
     if (tag.kind == InlineTag::Kind::open || (is_single && (tag.space_before || !has_space)))
       write_space(is_single && tag.space_before && !is_first_);
     write_tag(tag, place);
-    if (is_single && (tag.space_after || (is_first_ && tag.space_before))) write_space(!is_last_);
+    if (tag.space_after || (is_single && is_first_ && tag.space_before)) write_space(!is_last_);
     // "Use <code>x</code>, then" without the mark.
     const bool is_apart = is_single && tag.space_before && !tag.space_after && !is_first_;
     if (is_apart && !between_.empty() && precedes_mark(tag)) add_text(" ");

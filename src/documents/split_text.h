@@ -52,13 +52,14 @@ struct InlineTag {
   static constexpr size_t kNone = static_cast<size_t>(-1);
 
   Kind kind = Kind::single;
-  size_t at = 0;                                   // byte of the part's text before which it stands
-  size_t begin = 0, end = 0;                       // its bytes in the document; none if it has only other bytes
-  size_t partner = kNone;                          // tag of the same part that closes or opens the element, if any
-  bool space_before = false, space_after = false;  // whether white space is next to a single tag
-  bool breaks_line = false;                        // it is white space itself: <br>, or a space in markup
-  std::string written = {};                        // in a translation, if not its bytes in the document
-  size_t run = kNone;                              // of an element: SplitText::runs around its text, if another one
+  size_t at = 0;              // byte of the part's text before which it stands
+  size_t begin = 0, end = 0;  // its bytes in the document; none if it has only other bytes
+  size_t partner = kNone;     // tag of the same part that closes or opens the element, if any
+  // White space next to a single tag, or after the end of an element that a single tag ends.
+  bool space_before = false, space_after = false;
+  bool breaks_line = false;  // it is white space itself: <br>, or a space in markup
+  std::string written = {};  // in a translation, if not its bytes in the document
+  size_t run = kNone;        // of an element: SplitText::runs around its text, if another one
 };
 
 struct TextPart {

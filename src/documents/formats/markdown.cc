@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/fail.h"
 #include "documents/document.h"
 #include "documents/html.h"
 #include "documents/inline_run.h"
@@ -53,7 +54,7 @@ class MarkdownSplitter {
 
   void split() {
     split_front_matter();
-    const std::vector<MarkdownEvent> events = read_markdown(masked_.bytes);
+    const std::vector<MarkdownEvent> events = read_events();
     MD_BLOCKTYPE block = MD_BLOCK_DOC;
     for (size_t i = 0; i < events.size(); i++) {
       if (events[i].kind == MarkdownKind::enter_block) block = events[i].block;
@@ -68,6 +69,31 @@ class MarkdownSplitter {
  private:
   static bool is_of_block(const MarkdownEvent& event) {
     return event.kind == MarkdownKind::enter_block || event.kind == MarkdownKind::leave_block;
+  }
+
+  // Returns the events with their places in the document.
+  std::vector<MarkdownEvent> read_events() const {
+    std::string bytes;
+    std::vector<size_t> begins;  // of the insertions in `bytes`
+    size_t done = 0;
+    for (const MarkdownInsertion& insertion : masked_.insertions) {
+      bytes.append(masked_.bytes, done, insertion.at - done);
+      begins.push_back(bytes.size());
+      bytes += insertion.text;
+      done = insertion.at;
+    }
+    bytes.append(masked_.bytes, done);
+    const auto place = [&](size_t at) {
+      const auto behind = static_cast<size_t>(std::ranges::upper_bound(begins, at) - begins.begin());
+      if (behind == 0) return at;
+      const MarkdownInsertion& last = masked_.insertions[behind - 1];
+      const size_t end = begins[behind - 1] + last.text.size();
+      return at < end ? last.at : last.at + (at - end);
+    };
+    std::vector<MarkdownEvent> events = read_markdown(bytes);
+    for (MarkdownEvent& event : events)
+      if (event.begin != MarkdownEvent::kNone) event.begin = place(event.begin), event.end = place(event.end);
+    return events;
   }
 
   void split_block(std::span<const MarkdownEvent> events, MD_BLOCKTYPE type) {
@@ -89,10 +115,28 @@ class MarkdownSplitter {
                                                : &kMarkdownInlineSpelling;
     for (InlineTag& tag : part.tags) {
       const auto label = std::ranges::lower_bound(block.labels, tag.begin, {}, &MarkdownLabel::at);
-      if (label != block.labels.end() && label->at == tag.begin && tag.kind == InlineTag::Kind::close)
-        tag.written = "][" + std::string(document_.slice(label->label.begin, label->label.end)) + "]";
+      const bool is_end = label != block.labels.end() && label->at == tag.begin;
+      if (is_end && tag.kind == InlineTag::Kind::close) tag.written = written_label(*label);
     }
     set_lines(part, block);
+    enclose_labels(part, block);
+  }
+
+  // A link keeps its definition when its text changes: "[label]" becomes "[text][label]".
+  std::string written_label(const MarkdownLabel& label) const {
+    std::string name = without_prefixes(document_.slice(label.label.begin, label.label.end));
+    std::ranges::replace(name, '\n', ' ');
+    return fmt::format("][{}]", name);
+  }
+
+  // Does this for links around the whole text.
+  void enclose_labels(TextPart& part, const MarkdownBlock& block) {
+    for (auto label = std::ranges::lower_bound(block.labels, part.end, {}, &MarkdownLabel::at);
+         label != block.labels.end() && label->label.begin <= part.begin; ++label) {
+      part.closing += document_.slice(part.end, label->at);
+      part.closing += written_label(*label);
+      part.end = label->end;
+    }
   }
 
   static bool begins_line(const TextPart& part, const MarkdownBlock& block) {

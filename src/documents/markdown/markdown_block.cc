@@ -34,8 +34,21 @@ const std::string* name_of_span(MD_SPANTYPE span) {
   }
 }
 
-// Makes single items of elements that are not closed, or not opened.
-void separate_unmatched(std::vector<RunItem>& run) {
+// Whether a mark of emphasis continues a run of which some characters are text.
+bool is_in_partial_run(const SplitText& document, const std::vector<RunItem>& run, size_t i) {
+  const auto is_text = [&](size_t item) { return run[item].kind == RunItem::Kind::text; };
+  const std::string_view bytes(document.bytes);
+  const RunItem& item = run[i];
+  const char c = bytes[item.begin];
+  if (c != '*' && c != '_') return false;
+  if (i + 1 < run.size() && is_text(i + 1) && run[i + 1].begin == item.end && bytes[item.end] == c) return true;
+  return i > 0 && is_text(i - 1) && run[i - 1].end == item.begin && bytes[item.begin - 1] == c &&
+         (item.begin < 2 || bytes[item.begin - 2] != '\\');
+}
+
+// Makes single items of elements that are not closed, or not opened. Marks of emphasis whose runs are partly text
+// become text: md4c finds emphasis in "**/*.c", as it counts runs next to punctuation in another way than CommonMark.
+void separate_unmatched(const SplitText& document, std::vector<RunItem>& run) {
   std::vector<size_t> open;
   std::unordered_map<const std::string*, size_t> count;  // of open elements of each name
   std::vector<bool> is_matched(run.size());
@@ -46,6 +59,8 @@ void separate_unmatched(std::vector<RunItem>& run) {
     } else if (run[i].kind == RunItem::Kind::close && count[run[i].name] > 0) {
       for (; run[open.back()].name != run[i].name; open.pop_back()) count[run[open.back()].name]--;
       is_matched[i] = is_matched[open.back()] = true;
+      if (is_in_partial_run(document, run, i) || is_in_partial_run(document, run, open.back()))
+        run[i].kind = run[open.back()].kind = RunItem::Kind::text;
       count[run[i].name]--;
       open.pop_back();
     }
@@ -53,6 +68,27 @@ void separate_unmatched(std::vector<RunItem>& run) {
   for (size_t i = 0; i < run.size(); i++)
     if (!is_matched[i] && (run[i].kind == RunItem::Kind::open || run[i].kind == RunItem::Kind::close))
       run[i].kind = RunItem::Kind::single;
+}
+
+// Makes single items of the addresses in texts that are no links for md4c.
+void separate_addresses(const SplitText& document, std::vector<RunItem>& run) {
+  std::vector<RunItem> separated;
+  for (RunItem item : run) {
+    while (item.kind == RunItem::Kind::text) {
+      const std::string_view text = document.slice(item.begin, item.end);
+      const size_t begin = std::min({text.find("http://"), text.find("https://"), text.find("www.")});
+      if (begin == text.npos) break;
+      size_t end = std::min(text.find_first_of(" \t\r\n<>\"`|", begin), text.size());
+      end = text.find_last_not_of("?!.,:;*_~)]}'", end - 1) + 1;
+      if (end <= begin + 4) break;
+      if (begin > 0) separated.push_back({RunItem::Kind::text, item.begin, item.begin + begin});
+      separated.push_back({RunItem::Kind::single, item.begin + begin, item.begin + end});
+      item.begin += end;
+      if (item.begin == item.end) break;
+    }
+    if (item.begin < item.end || item.kind != RunItem::Kind::text) separated.push_back(item);
+  }
+  run = std::move(separated);
 }
 
 }  // namespace
@@ -261,7 +297,7 @@ bool MarkdownBlockReader::leave_link(size_t limit) {
   if (span.form == Span::Form::marks || c != ']') return false;
   const size_t end = end_of_link(cursor_ + 1, limit);
   if (end == cursor_ + 1 || document_.slice(cursor_, end) == "][]")
-    block_.labels.push_back({cursor_, {span.end, cursor_}});
+    block_.labels.push_back({cursor_, end, {span.end, cursor_}});
   add(RunItem::Kind::close, end, name_of_span(span.form == Span::Form::image ? MD_SPAN_IMG : MD_SPAN_A));
   return true;
 }
@@ -372,11 +408,6 @@ void MarkdownBlockReader::add_text(size_t end) {
     if (kept[next_kept_].end > end) break;
     next_kept_++;
   }
-  const std::vector<ByteRange>& line_ends = masked_.line_ends;
-  while (next_line_end_ < line_ends.size() && line_ends[next_line_end_].begin < end) next_line_end_++;
-  if (next_line_end_ < line_ends.size() && line_ends[next_line_end_].begin == end && !run_.empty() &&
-      run_.back().kind == RunItem::Kind::text)
-    run_.back().end = line_ends[next_line_end_].end;
 }
 
 // Makes one item of all that begin in the range.
@@ -405,7 +436,9 @@ void MarkdownBlockReader::add_html(size_t begin, size_t end) {
   }
   run_.push_back(item);
   constexpr size_t kDeepest = 64;
-  const bool is_kept = is_kept_element(token.name) || token.is_untranslated;
+  const bool is_index = (token.name == "sup" || token.name == "sub") && begin > 0 &&
+                        !is_one_of(" \t\r\n>", document_.bytes[begin - 1]);  // 2<sup>31</sup>
+  const bool is_kept = is_kept_element(token.name) || token.is_untranslated || is_index;
   if (item.kind == RunItem::Kind::open && is_kept && kept_elements_.size() < kDeepest) {
     kept_elements_.push_back(item);
   } else if (item.kind == RunItem::Kind::close) {
@@ -419,7 +452,8 @@ void MarkdownBlockReader::add_html(size_t begin, size_t end) {
 
 void MarkdownBlockReader::end_run() {
   kept_elements_.clear();
-  separate_unmatched(run_);
+  separate_unmatched(document_, run_);
+  separate_addresses(document_, run_);
   block_.runs.push_back(std::move(run_));
   run_.clear();
 }

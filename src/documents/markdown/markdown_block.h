@@ -23,8 +23,8 @@ struct MarkdownBreak {
 
 // The end of "[label]" or "[label][]", whose text is also the name of the link's definition.
 struct MarkdownLabel {
-  size_t at = 0;         // byte where the end begins
-  ByteRange label = {};  // bytes of the name
+  size_t at = 0, end = 0;  // bytes of the end
+  ByteRange label = {};    // bytes of the name
 };
 
 struct MarkdownBlock {
@@ -78,7 +78,7 @@ class MarkdownBlockReader {
   const MaskedMarkdown& masked_;
   std::set<std::string> names_ = {};  // of HTML elements
   size_t floor_ = 0;                  // where the texts of the blocks before end
-  size_t next_kept_ = 0, next_line_end_ = 0;
+  size_t next_kept_ = 0;              // of the masked marks
 
   MarkdownBlock block_ = {};
   std::vector<RunItem> run_ = {};

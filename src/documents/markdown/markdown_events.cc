@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <new>
+#include <utility>
 
 #include "core/fail.h"
 
@@ -11,13 +12,15 @@ namespace {
 
 using Kind = MarkdownEvent::Kind;
 constexpr size_t kLargestDocument = size_t{1} << 30;  // md4c counts marks in 32 bits
-constexpr int kOutOfMemory = 1, kTooMuch = 2;         // reasons to stop
+constexpr size_t kBudgetPerByte = 64;
+constexpr int kOutOfMemory = 1, kTooMuch = 2;  // reasons to stop
 
 // Takes what md4c reports. Its work is bounded by a budget, as tables and references of hostile documents take time
 // that grows with the square of their size.
 class EventReader {
  public:
-  explicit EventReader(const std::string& document) : document_(document), budget_(64 * document.size() + (1 << 20)) {}
+  explicit EventReader(const std::string& document)
+      : document_(document), budget_(kBudgetPerByte * document.size() + (1 << 20)) {}
 
   std::vector<MarkdownEvent> read() {
     MD_PARSER parser = {};
@@ -39,7 +42,7 @@ class EventReader {
     };
     const int result = md_parse(document_.data(), static_cast<MD_SIZE>(document_.size()), &parser, this);
     if (result == kTooMuch)
-      fail("the Markdown has tables or links that are much larger than its text ({} bytes)", document_.size());
+      fail("the cells and links of the Markdown take more than {} times its size", kBudgetPerByte);
     if (result != 0) throw std::bad_alloc();
     return std::move(events_);
   }

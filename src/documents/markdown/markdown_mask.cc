@@ -85,7 +85,7 @@ class MarkdownMasker {
     const size_t at = std::min(text_.find_first_not_of(kPrefix, begin), end);
     const std::string_view line = slice(at, end);
     if (is_delimiter_row(line)) {
-      begin_table();
+      begin_table(at, end);
       return;
     }
     size_t rest = at;
@@ -129,22 +129,21 @@ class MarkdownMasker {
     return end;
   }
 
-  // md4c takes a table for a part of the paragraph before it.
-  void begin_table() {
+  // Reads "|-|:-:|": a cell needs three characters, and a header that follows a paragraph a blank line before it.
+  void begin_table(size_t at, size_t end) {
     const auto content = [&](ByteRange line) { return slice(line.begin, line.end); };
-    const std::string_view header = content(previous_), before = content(before_previous_);
-    if (header.find('|') == header.npos || is_blank_line(before) || before.find('|') != before.npos) return;
-    size_t at = before_previous_.end - 1;
-    if (kBlank.find(text_[at]) != kNoMark) {
-      masked_.bytes[at] = '\n';
-      return;
+    const std::string_view before = content(before_previous_);
+    const size_t first = before.find_first_not_of(kPrefix);
+    const bool follows_text = first != before.npos && before[first] != '<' && before.find('|') == before.npos;
+    const bool is_in_order = masked_.insertions.empty() || masked_.insertions.back().at < previous_.begin;
+    if (content(previous_).find('|') != kNoMark && follows_text && is_in_order)
+      masked_.insertions.push_back({previous_.begin, "\n"});
+    while (at < end) {
+      const size_t dash = at + std::min(slice(at, end).find_first_of(":-"), end - at);
+      if (dash == end) return;
+      at = std::min(text_.find_first_not_of(":-", dash), end);
+      if (at - dash < 3) masked_.insertions.push_back({text_[dash] == ':' ? dash + 1 : dash, "--"});
     }
-    while (at > before_previous_.begin && (text_[at] & 0xC0) == 0x80) at--;
-    const bool is_text = is_ascii_word(text_[at]) || std::string_view(".,:;?").find(text_[at]) != kNoMark;
-    if (!is_text || masked_.bytes[at] != text_[at]) return;
-    blank(at, before_previous_.end);
-    masked_.bytes[at] = '\n';
-    masked_.line_ends.push_back({at, before_previous_.end});
   }
 
   void mask_inline(size_t at, size_t end) {
@@ -187,9 +186,10 @@ class MarkdownMasker {
                    ? find_close(at, end, "}", 2)
                    : kNoMark;
       case '[':
-        if (rest.starts_with("[[")) return find_close(at, end, "]]", 3);
         if (rest.starts_with("[TOC]") || rest.starts_with("[toc]")) return at + 5;
-        return rest.starts_with("[^") || rest.starts_with("[@") ? find_close(at, end, "]", 4) : kNoMark;
+        if (rest.starts_with("[[")) return unless_link(find_close(at, end, "]]", 3), end);
+        return rest.starts_with("[^") || rest.starts_with("[@") ? unless_link(find_close(at, end, "]", 4), end)
+                                                                : kNoMark;
       default:
         return end_of_emoji(at, end);
     }
@@ -206,6 +206,12 @@ class MarkdownMasker {
     return kNoMark;
   }
 
+  // "[@key]" and "[[x]]" may be texts of links.
+  size_t unless_link(size_t close, size_t end) const {
+    const bool is_link = close != kNoMark && close < end && (text_[close] == '(' || text_[close] == '[');
+    return is_link ? kNoMark : close;
+  }
+
   // As pandoc has it: no space behind the first "$" and before the second one, and no digit behind that.
   size_t end_of_formula(size_t at, size_t end) const {
     const bool is_in_word = at > 0 && is_ascii_word(text_[at - 1]);
@@ -217,9 +223,18 @@ class MarkdownMasker {
     }
     if (close >= end || kBlank.find(text_[close - 1]) != kNoMark) return kNoMark;
     if (close + 1 < end && is_ascii_word(text_[close + 1])) return kNoMark;
-    const std::string_view content = slice(at + 1, close);
-    const bool is_prose = content.find(' ') != content.npos && content.find_first_of("\\^_=+<>{}|*/-") == content.npos;
-    return is_prose ? kNoMark : close + 1;
+    return is_prose(slice(at + 1, close)) ? kNoMark : close + 1;
+  }
+
+  // Between two prices: "$5 and US$".
+  static bool is_prose(std::string_view content) {
+    if (content.find(' ') == content.npos || content.find_first_of("\\^_={}") != content.npos) return false;
+    size_t run = 0;  // of letters
+    for (const char c : content) {
+      run = is_ascii_word(c) && !(c >= '0' && c <= '9') ? run + 1 : 0;
+      if (run == 2) return true;
+    }
+    return false;
   }
 
   // A formula may have several lines, none of them blank.
@@ -242,7 +257,7 @@ class MarkdownMasker {
   // ":tada:", not next to a word.
   size_t end_of_emoji(size_t at, size_t end) const {
     constexpr size_t kLongest = 64;
-    if (at > 0 && (is_ascii_word(text_[at - 1]) || text_[at - 1] == ':')) return kNoMark;
+    if (at > 0 && at != done_ && std::string_view(" \t\r\n(*_|>~").find(text_[at - 1]) == kNoMark) return kNoMark;
     size_t close = at + 1;
     const auto is_in_name = [](char c) {
       return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || std::string_view("_+-").find(c) != kNoMark;
@@ -250,7 +265,8 @@ class MarkdownMasker {
     while (close < end && close < at + kLongest && is_in_name(text_[close])) close++;
     const std::string_view name = slice(at + 1, close);
     const bool is_name = name == "+1" || name == "-1" || (!name.empty() && name[0] >= 'a' && name[0] <= 'z');
-    const bool is_closed = close < end && text_[close] == ':' && (close + 1 == end || !is_ascii_word(text_[close + 1]));
+    const bool is_closed = close < end && text_[close] == ':' &&
+                           (close + 1 == end || (!is_ascii_word(text_[close + 1]) && text_[close + 1] != '/'));
     return is_name && is_closed ? close + 1 : kNoMark;
   }
 

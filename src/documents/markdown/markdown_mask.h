@@ -9,17 +9,23 @@
 
 namespace qkv {
 
+struct MarkdownInsertion {
+  size_t at = 0;  // byte of the document
+  std::string_view text = {};
+};
+
 // A document in which marks that md4c does not know are replaced by marks that it knows, without a change of length:
 //
 // - The front matter, lines that begin with ":::", "[!NOTE]" in a quote and pandoc's title block become blank.
 // - The label of a footnote's definition, ": " of a definition list and "!!! note" become the mark of a list's item.
 // - Formulas ($x$, $$x$$), templates ({{x}}, {%x%}), attributes ({#x}, {.x}), references to footnotes and sources
 //   ([^x], [@x]), [[x]], [TOC] and :emoji: become punctuation.
-// - The last character of a line before a table becomes a line end, so that the table begins as GitHub has it.
+//
+// md4c reads a table only behind a blank line, with three dashes for each column. What it needs is inserted.
 struct MaskedMarkdown {
   std::string bytes = {};
-  std::vector<ByteRange> kept = {};       // what became punctuation, in order
-  std::vector<ByteRange> line_ends = {};  // characters of a text that became line ends, in order
+  std::vector<ByteRange> kept = {};                // what became punctuation, in order
+  std::vector<MarkdownInsertion> insertions = {};  // in order
   size_t front_matter_end = 0;
 };
 

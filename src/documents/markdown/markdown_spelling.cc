@@ -26,10 +26,15 @@ bool is_markdown_digit(char c) { return c >= '0' && c <= '9'; }
 // Returns the length of the reference at the beginning, which needs a semicolon; 0 if there is none.
 size_t reference_length(std::string_view text) {
   constexpr size_t kLongest = 50;
-  if (!text.starts_with('&')) return 0;
-  const size_t end =
-      text.substr(0, kLongest).find_first_not_of("#0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ", 1);
-  return end != text.npos && text[end] == ';' && end > 1 ? end + 1 : 0;
+  constexpr std::string_view kDigits = "0123456789abcdefABCDEF";
+  constexpr std::string_view kLetters = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+  if (text.size() < 3 || text[0] != '&') return 0;
+  const bool is_number = text[1] == '#', is_hex = is_number && (text[2] == 'x' || text[2] == 'X');
+  const size_t begin = is_hex ? 3 : is_number ? 2 : 1;
+  const std::string_view accepted = is_hex ? kDigits : is_number ? kDigits.substr(0, 10) : kLetters;
+  const size_t end = std::min(text.substr(0, kLongest).find_first_not_of(accepted, begin), text.size());
+  const size_t longest = is_hex ? 6 : is_number ? 7 : kLongest;
+  return end > begin && end - begin <= longest && end < text.size() && text[end] == ';' ? end + 1 : 0;
 }
 
 size_t decode_markdown(std::string_view text, std::string& to) {
@@ -60,6 +65,28 @@ UChar32 first_code_of(std::string_view text) {
   return code;
 }
 
+bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\n'; }
+bool ends_mark(char c) { return is_blank(c) || c == '\0'; }
+
+// Returns the character of a line that needs a backslash, as the line would begin another block; npos if none does.
+size_t mark_at_line_start(std::string_view line) {
+  constexpr size_t kNone = std::string_view::npos;
+  if (line.empty()) return kNone;
+  const auto at = [&](size_t i) { return i < line.size() ? line[i] : '\0'; };
+  const char c = line[0], next = at(1);
+  if (is_markdown_digit(c)) {  // "1." and "1)"
+    const size_t end = std::min(line.find_first_not_of("0123456789"), line.size());
+    return (at(end) == '.' || at(end) == ')') && end <= 9 && ends_mark(at(end + 1)) ? end : kNone;
+  }
+  const size_t run = std::min(line.find_first_not_of(c), line.size());
+  const bool is_mark = (c == '#' && run <= 6 && ends_mark(at(run))) || c == '>' || c == '|' || c == '*' || c == '_' ||
+                       c == '~' || (c == '%' && next == ' ') ||
+                       ((c == '-' || c == '+' || c == '=') && (ends_mark(next) || next == c)) ||
+                       (c == ':' && (ends_mark(next) || next == ':' || next == '-')) || (c == '!' && next == '!') ||
+                       (c == '?' && next == '?');
+  return is_mark ? 0 : kNone;
+}
+
 enum class Place { block, inline_, heading, cell };
 
 // Appends a text. What follows it is not known: the end, or a tag.
@@ -86,8 +113,6 @@ class MarkdownAppender {
   // The character before and after this one; '\n' at the beginning, '\0' at the end.
   char before() const { return at_ > 0 ? text_[at_ - 1] : to_.empty() ? '\n' : to_.back(); }
   char after(size_t distance = 1) const { return at_ + distance < text_.size() ? text_[at_ + distance] : '\0'; }
-  static bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\n'; }
-  static bool ends_mark(char c) { return is_blank(c) || c == '\0'; }
 
   bool is_in_word() const {
     const std::string_view written = at_ > 0 ? text_.substr(0, at_) : std::string_view(to_);
@@ -125,37 +150,19 @@ class MarkdownAppender {
     }
   }
 
-  // Returns whether the character has been appended.
+  // Returns whether characters have been appended.
   bool append_at_line_start() {
-    const char c = text_[at_], next = after();
+    const char c = text_[at_];
     if (c == ' ' || c == '\t') {
       to_ += c == ' ' ? "&#32;" : "&#9;";
       return true;
     }
-    if (is_markdown_digit(c)) return append_number();
-    const size_t run = std::min(text_.find_first_not_of(c, at_), text_.size()) - at_;
-    const bool is_mark = (c == '#' && run <= 6 && ends_mark(after(run))) || c == '>' || c == '|' || c == '*' ||
-                         c == '_' || c == '~' || (c == '%' && next == ' ') ||
-                         ((c == '-' || c == '+' || c == '=') && (ends_mark(next) || next == c)) ||
-                         (c == ':' && (ends_mark(next) || next == ':' || next == '-')) || (c == '!' && next == '!') ||
-                         (c == '?' && next == '?');
-    if (!is_mark) return false;
+    const size_t mark = mark_at_line_start(text_.substr(at_));
+    if (mark == std::string_view::npos) return false;
+    to_ += text_.substr(at_, mark);
+    at_ += mark;
     to_ += '\\';
-    to_ += c;
-    return true;
-  }
-
-  // "1." and "1)".
-  bool append_number() {
-    const size_t end = std::min(text_.find_first_not_of("0123456789", at_), text_.size());
-    const bool is_mark = end < text_.size() && (text_[end] == '.' || text_[end] == ')') && end - at_ <= 9 &&
-                         (end + 1 == text_.size() || is_blank(text_[end + 1]));
-    to_ += text_.substr(at_, end - at_);
-    at_ = end - 1;
-    if (is_mark) {
-      to_ += '\\';
-      to_ += text_[++at_];
-    }
+    to_ += text_[at_];
     return true;
   }
 
@@ -182,6 +189,7 @@ class MarkdownRepairer {
 
   void repair() {
     drop_empty();
+    escape_after_dropped();
     replace_breaks();
     for (const WrittenTag& tag : kept_) {
       escape_exclamation(tag);
@@ -240,6 +248,16 @@ class MarkdownRepairer {
     return at;
   }
 
+  // A text is at the beginning of its line if the marks before it are dropped.
+  void escape_after_dropped() {
+    for (const auto& [begin, end] : dropped_) {
+      if (begin > 0 && written_[begin - 1] != '\n') continue;
+      const size_t at = end_of_dropped(end);
+      const size_t mark = mark_at_line_start(std::string_view(written_).substr(at));
+      if (mark != std::string::npos && !is_in_tag(at)) edits_.try_emplace(at + mark, Edit{0, "\\"});
+    }
+  }
+
   std::vector<DelimiterRun> find_runs() const {
     std::vector<DelimiterRun> runs;
     for (const WrittenTag& tag : kept_) {
@@ -295,13 +313,21 @@ class MarkdownRepairer {
     const Neighbour& inside = run.opens ? right : left;
     const bool is_word = !outside.is_space() && !outside.is_punctuation();
     if (!is_word || (run.mark != '_' && !inside.may_be_punctuation())) return;
-    if (is_in_tag(outside.begin))
+    if (is_in_tag(outside.begin)) {
       edits_.try_emplace(run.opens ? run.begin : run.end, Edit{0, "<!-- -->"});
-    else
-      edits_.try_emplace(outside.begin, Edit{outside.end - outside.begin, reference(outside.code)});
+      return;
+    }
+    edits_.try_emplace(outside.begin, Edit{outside.end - outside.begin, fmt::format("&#{};", outside.code)});
+    escape_underscores(outside);
   }
 
-  static std::string reference(UChar32 code) { return fmt::format("&#{};", code); }
+  // Escapes "_" next to a letter that becomes a reference, so that it is no longer within a word.
+  void escape_underscores(const Neighbour& letter) {
+    const auto is_text = [&](size_t at) { return written_[at] == '_' && !is_in_tag(at); };
+    if (letter.end < written_.size() && is_text(letter.end)) edits_.try_emplace(letter.end, Edit{0, "\\"});
+    const size_t before = letter.begin - 1;
+    if (letter.begin > 1 && is_text(before) && written_[before - 1] != '\\') edits_.try_emplace(before, Edit{0, "\\"});
+  }
 
   bool is_in_tag(size_t at) const {
     const auto behind = std::ranges::upper_bound(tags_, at, {}, &WrittenTag::begin);
