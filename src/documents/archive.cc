@@ -43,7 +43,7 @@ struct FreeBytes {
   void operator()(void* bytes) const { std::free(bytes); }
 };
 
-// Returns a source that has its own bytes. libzip frees the bytes of a source that it writes to, even if it was told
+// Returns a source that has its own bytes. libzip frees the bytes of a source that it writes to, even if it was asked
 // not to: zip_close begins with a clone of the source up to the first member that differs, and takes the clone's bytes
 // for its own (libzip 1.7.3, buffer_clone).
 zip_source_t* source_with_copy(const std::string& bytes, zip_error_t* error) {

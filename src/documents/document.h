@@ -22,9 +22,9 @@ struct DocumentFormat {
   std::string_view description;              // "Word documents"
   std::vector<std::string_view> extensions;  // ".docx", in lower case; the first is the usual one
   SplitFunction split = nullptr;             // of a text
-  // Of a zip archive: returns what splits the member of this name, or nullptr for a member that stays as it is.
+  // For a zip archive: returns what splits the member of this name, or nullptr for a member that stays as it is.
   SplitFunction (*split_member)(std::string_view name) = nullptr;
-  // Of a zip archive: removes the parts that must stay because other members repeat their text. Texts and names of
+  // For a zip archive: removes the parts that must stay because other members repeat their text. Texts and names of
   // members have the same order.
   void (*remove_parts)(std::span<const std::string> names, std::span<SplitText> texts) = nullptr;
 };

@@ -23,7 +23,7 @@ struct TextSpelling {
   // Appends what is spelled at the beginning of the text, and returns its bytes; 0 for a character that stands for
   // itself.
   size_t (*decode)(std::string_view text, std::string& to);
-  // Appends characters as the document spells them. Of a part without tags, it is called once with the whole text.
+  // Appends characters as the document spells them. For a part without tags it is called once, with the whole text.
   void (*append)(std::string_view text, std::string& to);
   // Changes a translation with its tags where a tag would mean something else next to other characters; nullptr: none.
   void (*repair)(const TextPart& part, std::span<const WrittenTag> tags, std::string& written) = nullptr;

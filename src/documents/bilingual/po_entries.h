@@ -1,5 +1,5 @@
 // The entries of a gettext PO file with the places of their strings. Strings are read here and not by libgettextpo,
-// which writes the whole file anew: other bytes than the translations must stay.
+// which writes the whole file again: other bytes than the translations must stay.
 #pragma once
 
 #include <cstddef>

@@ -21,7 +21,7 @@ namespace {
 using MarkdownKind = MarkdownEvent::Kind;
 
 // A value of YAML between double quotes, into which translations of the front matter are written.
-void append_quoted(std::string_view text, std::string& to) {
+void append_markdown_value(std::string_view text, std::string& to) {
   for (const char c : text) {
     if (c == '"' || c == '\\') to += '\\';
     if (c == '\n')
@@ -31,12 +31,12 @@ void append_quoted(std::string_view text, std::string& to) {
   }
 }
 
-size_t decode_quoted(std::string_view, std::string&) { return 0; }
+size_t decode_markdown_value(std::string_view, std::string&) { return 0; }
 
-constexpr TextSpelling kQuotedSpelling = {decode_quoted, append_quoted};
+constexpr TextSpelling kMarkdownValueSpelling = {decode_markdown_value, append_markdown_value};
 
 // Returns the bytes with each line end and the prefix of the line after it replaced by a line feed.
-std::string without_prefixes(std::string_view bytes) {
+std::string without_markdown_prefixes(std::string_view bytes) {
   std::string without;
   bool is_prefix = false;
   for (const char c : bytes) {
@@ -104,7 +104,9 @@ class MarkdownSplitter {
     for (const std::vector<RunItem>& run : block.runs) {
       const size_t before = document_.parts.size();
       add_part(document_, run);
-      if (document_.parts.size() > before) finish_part(document_.parts.back(), block, is_cell);
+      if (document_.parts.size() == before) continue;
+      finish_part(document_.parts.back(), block, is_cell);
+      enclose_labels(document_.parts.back(), block, run.back().end);
     }
   }
 
@@ -119,20 +121,19 @@ class MarkdownSplitter {
       if (is_end && tag.kind == InlineTag::Kind::close) tag.written = written_label(*label);
     }
     set_lines(part, block);
-    enclose_labels(part, block);
   }
 
   // A link keeps its definition when its text changes: "[label]" becomes "[text][label]".
   std::string written_label(const MarkdownLabel& label) const {
-    std::string name = without_prefixes(document_.slice(label.label.begin, label.label.end));
+    std::string name = without_markdown_prefixes(document_.slice(label.label.begin, label.label.end));
     std::ranges::replace(name, '\n', ' ');
     return fmt::format("][{}]", name);
   }
 
-  // Does this for links around the whole text.
-  void enclose_labels(TextPart& part, const MarkdownBlock& block) {
+  // Does this for links around the whole text. end: of the run.
+  void enclose_labels(TextPart& part, const MarkdownBlock& block, size_t end) {
     for (auto label = std::ranges::lower_bound(block.labels, part.end, {}, &MarkdownLabel::at);
-         label != block.labels.end() && label->label.begin <= part.begin; ++label) {
+         label != block.labels.end() && label->label.begin <= part.begin && label->end <= end; ++label) {
       part.closing += document_.slice(part.end, label->at);
       part.closing += written_label(*label);
       part.end = label->end;
@@ -155,7 +156,7 @@ class MarkdownSplitter {
     part.line_end = document_.slice(first->begin, first->next);
     for (InlineTag& tag : part.tags) {
       const std::string_view bytes = document_.bytes_of(tag);
-      if (bytes.find('\n') != bytes.npos) tag.written = without_prefixes(bytes);
+      if (bytes.find('\n') != bytes.npos) tag.written = without_markdown_prefixes(bytes);
     }
   }
 
@@ -204,8 +205,11 @@ class MarkdownSplitter {
       add_value(begin + 1, end - 1, quote);
       return;
     }
+    const size_t next = bytes.find_first_not_of("\r\n", end);
+    const bool has_more_lines = next != bytes.npos && (bytes[next] == ' ' || bytes[next] == '\t');
     const std::string_view value = document_.slice(begin, end);
-    const bool is_plain = std::string_view("[]{}&*!|>%@`#,?:-").find(value[0]) == std::string_view::npos &&
+    const bool is_plain = !has_more_lines &&
+                          std::string_view("[]{}&*!|>%@`#,?:-").find(value[0]) == std::string_view::npos &&
                           value.find(" #") == value.npos && value.find(": ") == value.npos && !value.ends_with(':');
     if (is_plain) add_value(begin, end, '\0');
   }
@@ -217,7 +221,7 @@ class MarkdownSplitter {
     if (document_.parts.size() == before) return;
     TextPart& part = document_.parts.back();
     part.text = document_.slice(part.begin, part.end);
-    part.spelling = &kQuotedSpelling;
+    part.spelling = &kMarkdownValueSpelling;
     if (quote == '"') return;
     if (quote == '\'') part.begin = begin - 1, part.end = end + 1;
     part.opening = part.closing = "\"";

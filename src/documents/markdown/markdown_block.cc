@@ -3,19 +3,19 @@
 #include <algorithm>
 #include <iterator>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 
 #include "documents/html.h"
 #include "documents/html_tokens.h"
+#include "documents/markdown/markdown_run.h"
 
 namespace qkv {
 namespace {
 
-using Kind = MarkdownEvent::Kind;
-constexpr std::string_view kBlanks = " \t", kSpaces = " \t\r\n";
+using EventKind = MarkdownEvent::Kind;
+constexpr std::string_view kMarkdownBlanks = " \t", kMarkdownSpaces = " \t\r\n";
 
-bool is_one_of(std::string_view set, char c) { return set.find(c) != set.npos; }
+bool is_markdown_char(std::string_view set, char c) { return set.find(c) != set.npos; }
 
 // Names of elements in the items of a run.
 const std::string* name_of_span(MD_SPANTYPE span) {
@@ -34,63 +34,6 @@ const std::string* name_of_span(MD_SPANTYPE span) {
   }
 }
 
-// Whether a mark of emphasis continues a run of which some characters are text.
-bool is_in_partial_run(const SplitText& document, const std::vector<RunItem>& run, size_t i) {
-  const auto is_text = [&](size_t item) { return run[item].kind == RunItem::Kind::text; };
-  const std::string_view bytes(document.bytes);
-  const RunItem& item = run[i];
-  const char c = bytes[item.begin];
-  if (c != '*' && c != '_') return false;
-  if (i + 1 < run.size() && is_text(i + 1) && run[i + 1].begin == item.end && bytes[item.end] == c) return true;
-  return i > 0 && is_text(i - 1) && run[i - 1].end == item.begin && bytes[item.begin - 1] == c &&
-         (item.begin < 2 || bytes[item.begin - 2] != '\\');
-}
-
-// Makes single items of elements that are not closed, or not opened. Marks of emphasis whose runs are partly text
-// become text: md4c finds emphasis in "**/*.c", as it counts runs next to punctuation in another way than CommonMark.
-void separate_unmatched(const SplitText& document, std::vector<RunItem>& run) {
-  std::vector<size_t> open;
-  std::unordered_map<const std::string*, size_t> count;  // of open elements of each name
-  std::vector<bool> is_matched(run.size());
-  for (size_t i = 0; i < run.size(); i++) {
-    if (run[i].kind == RunItem::Kind::open) {
-      open.push_back(i);
-      count[run[i].name]++;
-    } else if (run[i].kind == RunItem::Kind::close && count[run[i].name] > 0) {
-      for (; run[open.back()].name != run[i].name; open.pop_back()) count[run[open.back()].name]--;
-      is_matched[i] = is_matched[open.back()] = true;
-      if (is_in_partial_run(document, run, i) || is_in_partial_run(document, run, open.back()))
-        run[i].kind = run[open.back()].kind = RunItem::Kind::text;
-      count[run[i].name]--;
-      open.pop_back();
-    }
-  }
-  for (size_t i = 0; i < run.size(); i++)
-    if (!is_matched[i] && (run[i].kind == RunItem::Kind::open || run[i].kind == RunItem::Kind::close))
-      run[i].kind = RunItem::Kind::single;
-}
-
-// Makes single items of the addresses in texts that are no links for md4c.
-void separate_addresses(const SplitText& document, std::vector<RunItem>& run) {
-  std::vector<RunItem> separated;
-  for (RunItem item : run) {
-    while (item.kind == RunItem::Kind::text) {
-      const std::string_view text = document.slice(item.begin, item.end);
-      const size_t begin = std::min({text.find("http://"), text.find("https://"), text.find("www.")});
-      if (begin == text.npos) break;
-      size_t end = std::min(text.find_first_of(" \t\r\n<>\"`|", begin), text.size());
-      end = text.find_last_not_of("?!.,:;*_~)]}'", end - 1) + 1;
-      if (end <= begin + 4) break;
-      if (begin > 0) separated.push_back({RunItem::Kind::text, item.begin, item.begin + begin});
-      separated.push_back({RunItem::Kind::single, item.begin + begin, item.begin + end});
-      item.begin += end;
-      if (item.begin == item.end) break;
-    }
-    if (item.begin < item.end || item.kind != RunItem::Kind::text) separated.push_back(item);
-  }
-  run = std::move(separated);
-}
-
 }  // namespace
 
 MarkdownBlock MarkdownBlockReader::read(std::span<const MarkdownEvent> events, bool is_cell) {
@@ -98,14 +41,16 @@ MarkdownBlock MarkdownBlockReader::read(std::span<const MarkdownEvent> events, b
   run_.clear();
   spans_.clear();
   kept_elements_.clear();
-  is_in_code_ = is_in_html_ = false;
+  is_in_code_ = false;
   if (!read_events(events, is_cell)) return {};
   end_run();
   return std::move(block_);
 }
 
 bool MarkdownBlockReader::read_events(std::span<const MarkdownEvent> events, bool is_cell) {
-  const auto is_placed = [](const MarkdownEvent& e) { return e.kind == Kind::text && e.begin != MarkdownEvent::kNone; };
+  const auto is_placed = [](const MarkdownEvent& e) {
+    return e.kind == EventKind::text && e.begin != MarkdownEvent::kNone;
+  };
   const auto first = std::ranges::find_if(events, is_placed);
   if (first == events.end() || first->begin < floor_) return false;
   size_t rising = floor_;
@@ -121,7 +66,9 @@ bool MarkdownBlockReader::read_events(std::span<const MarkdownEvent> events, boo
     if (!is_placed(events[i])) continue;
     for (; next < i; next++)
       if (!read_markup(events[next], events[i].begin)) return false;
-    if (!read_text(events[i])) return false;
+    MarkdownEvent text = events[i];
+    if (text.text == MD_TEXT_HTML) text.end = end_of_tag(events, i);
+    if (!read_text(text)) return false;
     next = i + 1;
   }
   for (; next < events.size(); next++)
@@ -133,24 +80,24 @@ bool MarkdownBlockReader::read_events(std::span<const MarkdownEvent> events, boo
 size_t MarkdownBlockReader::begin_of_line(size_t text) const {
   const std::string_view bytes(masked_.bytes);
   size_t at = text;
-  while (at > floor_ && !is_one_of("\r\n", bytes[at - 1])) at--;
+  while (at > floor_ && !is_markdown_char("\r\n", bytes[at - 1])) at--;
   bool is_behind_item = false;
   while (at < text) {
-    if (is_one_of(" \t>", bytes[at])) {
+    if (is_markdown_char(" \t>", bytes[at])) {
       at++;
       continue;
     }
     size_t end = at + 1;
     if (bytes[at] >= '0' && bytes[at] <= '9') {
       end = std::min(bytes.find_first_not_of("0123456789", at), text);
-      if (end >= text || !is_one_of(".)", bytes[end])) return at;
+      if (end >= text || !is_markdown_char(".)", bytes[end])) return at;
       end++;
     } else if (is_behind_item && bytes[at] == '[' && at + 3 < text && bytes[at + 2] == ']') {
       end = at + 3;
-    } else if (!is_one_of("-+*", bytes[at])) {
+    } else if (!is_markdown_char("-+*", bytes[at])) {
       return at;
     }
-    if (end >= text || !is_one_of(kBlanks, bytes[end])) return at;
+    if (end >= text || !is_markdown_char(kMarkdownBlanks, bytes[end])) return at;
     is_behind_item = true;
     at = end;
   }
@@ -166,12 +113,12 @@ size_t MarkdownBlockReader::begin_of_content(size_t text, bool is_cell) {
       at = i;
       break;
     }
-    return std::min(bytes.find_first_not_of(kBlanks, at), text);
+    return std::min(bytes.find_first_not_of(kMarkdownBlanks, at), text);
   }
   const size_t hashes = run_length(at, '#', text);
-  if (hashes > 0 && hashes <= 6 && at + hashes < text && is_one_of(kBlanks, bytes[at + hashes])) {
+  if (hashes > 0 && hashes <= 6 && at + hashes < text && is_markdown_char(kMarkdownBlanks, bytes[at + hashes])) {
     block_.has_hashes = true;
-    at = std::min(bytes.find_first_not_of(kBlanks, at + hashes), text);
+    at = std::min(bytes.find_first_not_of(kMarkdownBlanks, at + hashes), text);
   }
   return at;
 }
@@ -181,16 +128,9 @@ bool MarkdownBlockReader::read_text(const MarkdownEvent& event) {
     code_text_end_ = event.end;
     return is_in_code_;
   }
-  const bool is_html = event.text == MD_TEXT_HTML;
-  if (is_html && is_in_html_) {  // the next line of a tag
-    cursor_ = event.end;
-    run_.back().end = event.end;
-    run_.back().kind = RunItem::Kind::single;
-    return true;
-  }
   const bool is_escaped = cursor_ + 1 == event.begin && masked_.bytes[cursor_] == '\\';
   if (cursor_ != event.begin && !(is_escaped && event.text == MD_TEXT_NORMAL)) return false;
-  if (is_html) {
+  if (event.text == MD_TEXT_HTML) {
     add_html(event.begin, event.end);
     cursor_ = event.end;
   } else {
@@ -199,15 +139,25 @@ bool MarkdownBlockReader::read_text(const MarkdownEvent& event) {
   return true;
 }
 
-bool MarkdownBlockReader::read_markup(const MarkdownEvent& event, size_t limit) {
-  if (event.kind == Kind::text) {  // without a place: a line end within code or a tag
-    is_in_html_ = event.text == MD_TEXT_HTML && !run_.empty();
-    return true;
+// Returns where a tag of HTML ends, and makes `event` its last one. Further lines of it are texts of their own.
+size_t MarkdownBlockReader::end_of_tag(std::span<const MarkdownEvent> events, size_t& event) const {
+  size_t end = events[event].end;
+  bool is_in_tag = false;  // a line has ended
+  for (size_t i = event + 1; i < events.size() && events[i].kind == EventKind::text; i++) {
+    if (events[i].text != MD_TEXT_HTML) break;
+    const bool is_placed = events[i].begin != MarkdownEvent::kNone;
+    if (is_placed && !is_in_tag && document_.bytes[events[i].begin] == '<') break;  // the next tag
+    if (is_placed) end = events[event = i].end;
+    is_in_tag = !is_placed;
   }
-  is_in_html_ = false;
-  if (event.kind == Kind::enter_span) return enter_span(event.span, limit);
-  if (event.kind == Kind::leave_span) return leave_span(event.span, limit);
-  return read_break(event.kind == Kind::hard_break, limit);
+  return end;
+}
+
+bool MarkdownBlockReader::read_markup(const MarkdownEvent& event, size_t limit) {
+  if (event.kind == EventKind::text) return is_in_code_;  // without a place: a line end
+  if (event.kind == EventKind::enter_span) return enter_span(event.span, limit);
+  if (event.kind == EventKind::leave_span) return leave_span(event.span, limit);
+  return read_break(event.kind == EventKind::hard_break, limit);
 }
 
 bool MarkdownBlockReader::enter_span(MD_SPANTYPE span, size_t limit) {
@@ -319,9 +269,9 @@ size_t MarkdownBlockReader::end_of_link(size_t at, size_t limit) const {
 }
 
 size_t MarkdownBlockReader::skip_space(size_t at, size_t limit) const {
-  while (at < limit && is_one_of(kSpaces, masked_.bytes[at])) {
-    const bool ends_line = is_one_of("\r\n", masked_.bytes[at++]);
-    while (ends_line && at < limit && is_one_of(" \t>", masked_.bytes[at])) at++;
+  while (at < limit && is_markdown_char(kMarkdownSpaces, masked_.bytes[at])) {
+    const bool ends_line = is_markdown_char("\r\n", masked_.bytes[at++]);
+    while (ends_line && at < limit && is_markdown_char(" \t>", masked_.bytes[at])) at++;
   }
   return at;
 }
@@ -338,14 +288,14 @@ size_t MarkdownBlockReader::end_of_destination(size_t at, size_t limit) const {
   if (at < limit && bytes[at] == '<') {
     at = find(at + 1, '>');
   } else {
-    for (size_t depth = 0; at < limit && !is_one_of(kSpaces, bytes[at]); at++) {
+    for (size_t depth = 0; at < limit && !is_markdown_char(kMarkdownSpaces, bytes[at]); at++) {
       if (bytes[at] == ')' && depth-- == 0) break;
       if (bytes[at] == '(') depth++;
       if (bytes[at] == '\\') at++;
     }
   }
   at = skip_space(at, limit);
-  if (at < limit && is_one_of("\"'(", bytes[at]))
+  if (at < limit && is_markdown_char("\"'(", bytes[at]))
     at = skip_space(find(at + 1, bytes[at] == '(' ? ')' : bytes[at]), limit);
   return at < limit && bytes[at] == ')' ? at + 1 : bytes.npos;
 }
@@ -353,18 +303,18 @@ size_t MarkdownBlockReader::end_of_destination(size_t at, size_t limit) const {
 bool MarkdownBlockReader::read_break(bool is_hard, size_t limit) {
   const std::string_view bytes(masked_.bytes);
   size_t at = cursor_;
-  while (at < limit && is_one_of(" \t\\", bytes[at])) at++;
+  while (at < limit && is_markdown_char(" \t\\", bytes[at])) at++;
   const size_t begin = at;
   if (at < limit && bytes[at] == '\r') at++;
   if (at < limit && bytes[at] == '\n' && (at == begin || bytes[begin] == '\r')) at++;
   if (at == begin) return false;
   const size_t end = at;
-  while (at < limit && is_one_of(" \t>", bytes[at])) at++;
+  while (at < limit && is_markdown_char(" \t>", bytes[at])) at++;
   block_.breaks.push_back({begin, end, at, is_hard});
   if (is_hard) {
     const bool ends_sentence = !run_.empty() && run_.back().kind == RunItem::Kind::text &&
                                ends_like_sentence(document_.slice(run_.back().begin, run_.back().end));
-    if (ends_sentence) end_run();
+    if (ends_sentence && spans_.empty()) end_run();
     run_.push_back({RunItem::Kind::line_break, cursor_, at});
   } else {
     run_.push_back({RunItem::Kind::text, begin, end});
@@ -437,7 +387,7 @@ void MarkdownBlockReader::add_html(size_t begin, size_t end) {
   run_.push_back(item);
   constexpr size_t kDeepest = 64;
   const bool is_index = (token.name == "sup" || token.name == "sub") && begin > 0 &&
-                        !is_one_of(" \t\r\n>", document_.bytes[begin - 1]);  // 2<sup>31</sup>
+                        !is_markdown_char(" \t\r\n>", document_.bytes[begin - 1]);  // 2<sup>31</sup>
   const bool is_kept = is_kept_element(token.name) || token.is_untranslated || is_index;
   if (item.kind == RunItem::Kind::open && is_kept && kept_elements_.size() < kDeepest) {
     kept_elements_.push_back(item);
@@ -452,8 +402,7 @@ void MarkdownBlockReader::add_html(size_t begin, size_t end) {
 
 void MarkdownBlockReader::end_run() {
   kept_elements_.clear();
-  separate_unmatched(document_, run_);
-  separate_addresses(document_, run_);
+  settle_markdown_run(document_, run_);
   block_.runs.push_back(std::move(run_));
   run_.clear();
 }

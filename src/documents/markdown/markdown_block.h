@@ -53,6 +53,7 @@ class MarkdownBlockReader {
 
   bool read_events(std::span<const MarkdownEvent> events, bool is_cell);
   bool read_text(const MarkdownEvent& event);
+  size_t end_of_tag(std::span<const MarkdownEvent> events, size_t& event) const;
   size_t begin_of_content(size_t text, bool is_cell);
   size_t begin_of_line(size_t text) const;
 
@@ -86,7 +87,7 @@ class MarkdownBlockReader {
   std::vector<RunItem> kept_elements_ = {};  // start tags of open HTML elements whose content stays
   size_t cursor_ = 0;                        // the markup and text before it have been read
   size_t code_begin_ = 0, code_ticks_ = 0, code_text_end_ = 0;
-  bool is_in_code_ = false, is_in_html_ = false;
+  bool is_in_code_ = false;
 };
 
 }  // namespace qkv

@@ -7,16 +7,16 @@
 namespace qkv {
 namespace {
 
-constexpr std::string_view kBlank = " \t", kPrefix = " \t>";
-constexpr size_t kNoMark = std::string_view::npos;
+constexpr std::string_view kMaskBlanks = " \t", kMaskPrefix = " \t>";
+constexpr size_t kNoMaskEnd = std::string_view::npos;
 constexpr char kMaskByte = '%';  // punctuation without a meaning in Markdown, as the edges of all masked marks are
 
-bool is_ascii_word(char c) {
+bool is_masked_word(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
          static_cast<unsigned char>(c) >= 128;
 }
 
-bool is_blank_line(std::string_view line) { return line.find_first_not_of(" \t\r>") == line.npos; }
+bool is_blank_markdown(std::string_view line) { return line.find_first_not_of(" \t\r>") == line.npos; }
 
 // "| --- | :-: |", without its prefix.
 bool is_delimiter_row(std::string_view line) {
@@ -59,7 +59,7 @@ class MarkdownMasker {
   size_t mask_front_matter(size_t begin) {
     const auto trimmed = [&](size_t at) {
       const std::string_view line = slice(at, line_end(at));
-      return line.substr(0, line.find_last_not_of(kBlank) + 1);
+      return line.substr(0, line.find_last_not_of(kMaskBlanks) + 1);
     };
     const std::string_view mark = trimmed(begin);
     size_t at = next_line(begin);
@@ -82,7 +82,7 @@ class MarkdownMasker {
   }
 
   void mask_line(size_t begin, size_t end) {
-    const size_t at = std::min(text_.find_first_not_of(kPrefix, begin), end);
+    const size_t at = std::min(text_.find_first_not_of(kMaskPrefix, begin), end);
     const std::string_view line = slice(at, end);
     if (is_delimiter_row(line)) {
       begin_table(at, end);
@@ -93,22 +93,32 @@ class MarkdownMasker {
       blank(at, end);
       return;
     }
-    if (line.starts_with("[!") && at > begin && slice(begin, at).find('>') != kNoMark)
+    if (line.starts_with("[!") && at > begin && slice(begin, at).find('>') != kNoMaskEnd)
       rest = mask_alert(at, end);
     else if (line.starts_with("[^"))
       rest = mask_footnote(at, end);
     else if (line.starts_with(": ") || line.starts_with(":\t"))
       masked_.bytes[at] = '-', rest = at + 1;
-    else if (line.starts_with("!!! ") || line.starts_with("???") || line.starts_with("=== \""))
+    else if (is_admonition(line, end))
       rest = mask_as_item(at, end);
     mask_inline(rest, end);
+  }
+
+  // "!!! note" before text that is indented by four.
+  bool is_admonition(std::string_view line, size_t end) const {
+    const std::string_view next = text_.substr(std::min(next_line(end), text_.size()));
+    const bool is_begun =
+        line.starts_with("!!! ") || line.starts_with("??? ") || line.starts_with("???+ ") || line.starts_with("=== \"");
+    const std::string_view indent = next.substr(0, next.find_first_not_of(kMaskPrefix));
+    return is_begun && (indent.find("    ") != indent.npos || indent.find('\t') != indent.npos ||
+                        is_blank_markdown(next.substr(0, next.find_first_of("\r\n"))));
   }
 
   // "[!NOTE]" on a line of its own.
   size_t mask_alert(size_t at, size_t end) {
     const std::string_view line = slice(at, end);
     const size_t close = line.find(']');
-    if (close == line.npos || line.find_first_not_of(kBlank, close + 1) != line.npos) return at;
+    if (close == line.npos || line.find_first_not_of(kMaskBlanks, close + 1) != line.npos) return at;
     blank(at, end);
     return end;
   }
@@ -133,10 +143,10 @@ class MarkdownMasker {
   void begin_table(size_t at, size_t end) {
     const auto content = [&](ByteRange line) { return slice(line.begin, line.end); };
     const std::string_view before = content(before_previous_);
-    const size_t first = before.find_first_not_of(kPrefix);
+    const size_t first = before.find_first_not_of(kMaskPrefix);
     const bool follows_text = first != before.npos && before[first] != '<' && before.find('|') == before.npos;
     const bool is_in_order = masked_.insertions.empty() || masked_.insertions.back().at < previous_.begin;
-    if (content(previous_).find('|') != kNoMark && follows_text && is_in_order)
+    if (content(previous_).find('|') != kNoMaskEnd && follows_text && is_in_order)
       masked_.insertions.push_back({previous_.begin, "\n"});
     while (at < end) {
       const size_t dash = at + std::min(slice(at, end).find_first_of(":-"), end - at);
@@ -151,10 +161,10 @@ class MarkdownMasker {
     blocked_ = {};
     while (at < end) {
       const size_t found = slice(at, end).find_first_of("\\$[{:");
-      if (found == kNoMark) return;
+      if (found == kNoMaskEnd) return;
       at += found;
-      const size_t mark = text_[at] == '\\' ? kNoMark : end_of_mark(at, end);
-      if (mark == kNoMark) {
+      const size_t mark = text_[at] == '\\' ? kNoMaskEnd : end_of_mark(at, end);
+      if (mark == kNoMaskEnd) {
         at += text_[at] == '\\' ? 2 : 1;
         continue;
       }
@@ -168,12 +178,12 @@ class MarkdownMasker {
     bool is_prefix = false;  // of a line
     for (size_t i = begin; i < end; i++) {
       const bool ends_line = text_[i] == '\n' || text_[i] == '\r';
-      is_prefix = ends_line || (is_prefix && kPrefix.find(text_[i]) != kNoMark);
+      is_prefix = ends_line || (is_prefix && kMaskPrefix.find(text_[i]) != kNoMaskEnd);
       if (!is_prefix && text_[i] != '|') masked_.bytes[i] = kMaskByte;
     }
   }
 
-  // Returns where the mark that begins here ends; kNoMark if none begins.
+  // Returns where the mark that begins here ends; kNoMaskEnd if none begins.
   size_t end_of_mark(size_t at, size_t end) {
     const std::string_view rest = slice(at, end);
     switch (rest[0]) {
@@ -182,14 +192,14 @@ class MarkdownMasker {
       case '{':
         if (rest.starts_with("{{")) return find_close(at, end, "}}", 0);
         if (rest.starts_with("{%")) return find_close(at, end, "%}", 1);
-        return rest.size() > 2 && std::string_view("#.:").find(rest[1]) != kNoMark && rest[2] != ' '
+        return rest.size() > 2 && std::string_view("#.:").find(rest[1]) != kNoMaskEnd && rest[2] != ' '
                    ? find_close(at, end, "}", 2)
-                   : kNoMark;
+                   : kNoMaskEnd;
       case '[':
         if (rest.starts_with("[TOC]") || rest.starts_with("[toc]")) return at + 5;
         if (rest.starts_with("[[")) return unless_link(find_close(at, end, "]]", 3), end);
         return rest.starts_with("[^") || rest.starts_with("[@") ? unless_link(find_close(at, end, "]", 4), end)
-                                                                : kNoMark;
+                                                                : kNoMaskEnd;
       default:
         return end_of_emoji(at, end);
     }
@@ -197,33 +207,33 @@ class MarkdownMasker {
 
   // kind: of the mark. Text before a place where the end of a mark was looked for in vain is not searched again.
   size_t find_close(size_t at, size_t end, std::string_view close, size_t kind) {
-    if (at < blocked_[kind]) return kNoMark;
+    if (at < blocked_[kind]) return kNoMaskEnd;
     const std::string_view rest = slice(at, end);
     const size_t found = rest.find(close, 2);
     const size_t bad = rest.substr(0, found).find('`');
     if (found < bad && found != rest.npos) return at + found + close.size();
     blocked_[kind] = at + std::min({found, bad, rest.size()});
-    return kNoMark;
+    return kNoMaskEnd;
   }
 
   // "[@key]" and "[[x]]" may be texts of links.
   size_t unless_link(size_t close, size_t end) const {
-    const bool is_link = close != kNoMark && close < end && (text_[close] == '(' || text_[close] == '[');
-    return is_link ? kNoMark : close;
+    const bool is_link = close != kNoMaskEnd && close < end && (text_[close] == '(' || text_[close] == '[');
+    return is_link ? kNoMaskEnd : close;
   }
 
   // As pandoc has it: no space behind the first "$" and before the second one, and no digit behind that.
   size_t end_of_formula(size_t at, size_t end) const {
-    const bool is_in_word = at > 0 && is_ascii_word(text_[at - 1]);
-    if (is_in_word || at + 1 >= end || kBlank.find(text_[at + 1]) != kNoMark) return kNoMark;
+    const bool is_in_word = at > 0 && is_masked_word(text_[at - 1]);
+    if (is_in_word || at + 1 >= end || kMaskBlanks.find(text_[at + 1]) != kNoMaskEnd) return kNoMaskEnd;
     size_t close = at + 1;
     for (; close < end && text_[close] != '$'; close++) {
-      if (text_[close] == '`') return kNoMark;
+      if (text_[close] == '`') return kNoMaskEnd;
       if (text_[close] == '\\') close++;
     }
-    if (close >= end || kBlank.find(text_[close - 1]) != kNoMark) return kNoMark;
-    if (close + 1 < end && is_ascii_word(text_[close + 1])) return kNoMark;
-    return is_prose(slice(at + 1, close)) ? kNoMark : close + 1;
+    if (close >= end || kMaskBlanks.find(text_[close - 1]) != kNoMaskEnd) return kNoMaskEnd;
+    if (close + 1 < end && is_masked_word(text_[close + 1])) return kNoMaskEnd;
+    return is_prose(slice(at + 1, close)) ? kNoMaskEnd : close + 1;
   }
 
   // Between two prices: "$5 and US$".
@@ -231,7 +241,7 @@ class MarkdownMasker {
     if (content.find(' ') == content.npos || content.find_first_of("\\^_={}") != content.npos) return false;
     size_t run = 0;  // of letters
     for (const char c : content) {
-      run = is_ascii_word(c) && !(c >= '0' && c <= '9') ? run + 1 : 0;
+      run = is_masked_word(c) && !(c >= '0' && c <= '9') ? run + 1 : 0;
       if (run == 2) return true;
     }
     return false;
@@ -239,35 +249,35 @@ class MarkdownMasker {
 
   // A formula may have several lines, none of them blank.
   size_t end_of_display(size_t at) {
-    if (at < blocked_display_) return kNoMark;
+    if (at < blocked_display_) return kNoMaskEnd;
     for (size_t i = at + 2; i < text_.size(); i++) {
       if (text_[i] == '\\') {
         i++;
       } else if (slice(i, i + 2) == "$$") {
         return i + 2;
-      } else if (text_[i] == '`' || ((text_[i] == '\n') && is_blank_line(slice(i + 1, line_end(i + 1))))) {
+      } else if (text_[i] == '`' || ((text_[i] == '\n') && is_blank_markdown(slice(i + 1, line_end(i + 1))))) {
         blocked_display_ = i;
-        return kNoMark;
+        return kNoMaskEnd;
       }
     }
     blocked_display_ = text_.size();
-    return kNoMark;
+    return kNoMaskEnd;
   }
 
   // ":tada:", not next to a word.
   size_t end_of_emoji(size_t at, size_t end) const {
     constexpr size_t kLongest = 64;
-    if (at > 0 && at != done_ && std::string_view(" \t\r\n(*_|>~").find(text_[at - 1]) == kNoMark) return kNoMark;
+    if (at > 0 && at != done_ && std::string_view(" \t\r\n(*_|>~").find(text_[at - 1]) == kNoMaskEnd) return kNoMaskEnd;
     size_t close = at + 1;
     const auto is_in_name = [](char c) {
-      return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || std::string_view("_+-").find(c) != kNoMark;
+      return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || std::string_view("_+-").find(c) != kNoMaskEnd;
     };
     while (close < end && close < at + kLongest && is_in_name(text_[close])) close++;
     const std::string_view name = slice(at + 1, close);
     const bool is_name = name == "+1" || name == "-1" || (!name.empty() && name[0] >= 'a' && name[0] <= 'z');
     const bool is_closed = close < end && text_[close] == ':' &&
-                           (close + 1 == end || (!is_ascii_word(text_[close + 1]) && text_[close + 1] != '/'));
-    return is_name && is_closed ? close + 1 : kNoMark;
+                           (close + 1 == end || (!is_masked_word(text_[close + 1]) && text_[close + 1] != '/'));
+    return is_name && is_closed ? close + 1 : kNoMaskEnd;
   }
 
   const std::string_view text_;

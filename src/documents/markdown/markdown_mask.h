@@ -21,7 +21,7 @@ struct MarkdownInsertion {
 // - Formulas ($x$, $$x$$), templates ({{x}}, {%x%}), attributes ({#x}, {.x}), references to footnotes and sources
 //   ([^x], [@x]), [[x]], [TOC] and :emoji: become punctuation.
 //
-// md4c reads a table only behind a blank line, with three dashes for each column. What it needs is inserted.
+// md4c reads a table only behind a blank line, with three dashes for each column. The missing ones are inserted.
 struct MaskedMarkdown {
   std::string bytes = {};
   std::vector<ByteRange> kept = {};                // what became punctuation, in order

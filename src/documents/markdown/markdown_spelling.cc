@@ -24,7 +24,7 @@ bool is_markdown_punctuation(char c) { return kMarkdownPunctuation.find(c) != kM
 bool is_markdown_digit(char c) { return c >= '0' && c <= '9'; }
 
 // Returns the length of the reference at the beginning, which needs a semicolon; 0 if there is none.
-size_t reference_length(std::string_view text) {
+size_t markdown_reference_length(std::string_view text) {
   constexpr size_t kLongest = 50;
   constexpr std::string_view kDigits = "0123456789abcdefABCDEF";
   constexpr std::string_view kLetters = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
@@ -42,7 +42,7 @@ size_t decode_markdown(std::string_view text, std::string& to) {
     to += text[1];
     return 2;
   }
-  const size_t length = reference_length(text);
+  const size_t length = markdown_reference_length(text);
   if (length == 0) return 0;
   std::string decoded;
   if (decode_reference(text.substr(0, length), decoded) != length) return 0;
@@ -50,7 +50,7 @@ size_t decode_markdown(std::string_view text, std::string& to) {
   return length;
 }
 
-UChar32 last_code(std::string_view text) {
+UChar32 last_markdown_code(std::string_view text) {
   text = text.substr(text.size() - std::min<size_t>(text.size(), U8_MAX_LENGTH));
   auto at = static_cast<int32_t>(text.size());
   UChar32 code;
@@ -58,47 +58,47 @@ UChar32 last_code(std::string_view text) {
   return code;
 }
 
-UChar32 first_code_of(std::string_view text) {
+UChar32 first_markdown_code(std::string_view text) {
   int32_t at = 0;
   UChar32 code;
   U8_NEXT_OR_FFFD(text.data(), at, static_cast<int32_t>(std::min<size_t>(text.size(), U8_MAX_LENGTH)), code);
   return code;
 }
 
-bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\n'; }
-bool ends_mark(char c) { return is_blank(c) || c == '\0'; }
+bool is_markdown_blank(char c) { return c == ' ' || c == '\t' || c == '\n'; }
+bool ends_markdown_mark(char c) { return is_markdown_blank(c) || c == '\0'; }
 
 // Returns the character of a line that needs a backslash, as the line would begin another block; npos if none does.
-size_t mark_at_line_start(std::string_view line) {
+size_t markdown_mark_at_line_start(std::string_view line) {
   constexpr size_t kNone = std::string_view::npos;
   if (line.empty()) return kNone;
   const auto at = [&](size_t i) { return i < line.size() ? line[i] : '\0'; };
   const char c = line[0], next = at(1);
   if (is_markdown_digit(c)) {  // "1." and "1)"
     const size_t end = std::min(line.find_first_not_of("0123456789"), line.size());
-    return (at(end) == '.' || at(end) == ')') && end <= 9 && ends_mark(at(end + 1)) ? end : kNone;
+    return (at(end) == '.' || at(end) == ')') && end <= 9 && ends_markdown_mark(at(end + 1)) ? end : kNone;
   }
   const size_t run = std::min(line.find_first_not_of(c), line.size());
-  const bool is_mark = (c == '#' && run <= 6 && ends_mark(at(run))) || c == '>' || c == '|' || c == '*' || c == '_' ||
-                       c == '~' || (c == '%' && next == ' ') ||
-                       ((c == '-' || c == '+' || c == '=') && (ends_mark(next) || next == c)) ||
-                       (c == ':' && (ends_mark(next) || next == ':' || next == '-')) || (c == '!' && next == '!') ||
-                       (c == '?' && next == '?');
+  const bool is_mark = (c == '#' && run <= 6 && ends_markdown_mark(at(run))) || c == '>' || c == '|' || c == '*' ||
+                       c == '_' || c == '~' || (c == '%' && next == ' ') ||
+                       ((c == '-' || c == '+' || c == '=') && (ends_markdown_mark(next) || next == c)) ||
+                       (c == ':' && (ends_markdown_mark(next) || next == ':' || next == '-')) ||
+                       (c == '!' && next == '!') || (c == '?' && next == '?');
   return is_mark ? 0 : kNone;
 }
 
-enum class Place { block, inline_, heading, cell };
+enum class MarkdownPlace { block, within, heading, cell };
 
-// Appends a text. What follows it is not known: the end, or a tag.
+// Appends a text. The end or a tag follows it.
 class MarkdownAppender {
  public:
-  MarkdownAppender(std::string_view text, Place place, std::string& to) : text_(text), place_(place), to_(to) {}
+  MarkdownAppender(std::string_view text, MarkdownPlace place, std::string& to) : text_(text), place_(place), to_(to) {}
 
   void append() {
     for (at_ = 0; at_ < text_.size(); at_++) {
       const char c = text_[at_];
       if (begins_line() && append_at_line_start()) continue;
-      if (c == '\n' && (place_ == Place::heading || place_ == Place::cell)) {
+      if (c == '\n' && (place_ == MarkdownPlace::heading || place_ == MarkdownPlace::cell)) {
         to_ += ' ';
         continue;
       }
@@ -108,7 +108,7 @@ class MarkdownAppender {
   }
 
  private:
-  bool begins_line() const { return to_.empty() ? place_ == Place::block : to_.back() == '\n'; }
+  bool begins_line() const { return to_.empty() ? place_ == MarkdownPlace::block : to_.back() == '\n'; }
 
   // The character before and after this one; '\n' at the beginning, '\0' at the end.
   char before() const { return at_ > 0 ? text_[at_ - 1] : to_.empty() ? '\n' : to_.back(); }
@@ -117,7 +117,7 @@ class MarkdownAppender {
   bool is_in_word() const {
     const std::string_view written = at_ > 0 ? text_.substr(0, at_) : std::string_view(to_);
     if (written.empty() || at_ + 1 >= text_.size()) return false;
-    return u_isalnum(last_code(written)) && u_isalnum(first_code_of(text_.substr(at_ + 1)));
+    return u_isalnum(last_markdown_code(written)) && u_isalnum(first_markdown_code(text_.substr(at_ + 1)));
   }
 
   bool needs_escape(char c) const {
@@ -130,21 +130,22 @@ class MarkdownAppender {
         return at_ + 1 == text_.size() || text_[at_ + 1] == '\n' || is_markdown_punctuation(text_[at_ + 1]);
       case '*':
       case '~':
-        return !is_blank(before()) || !is_blank(after());
+        return !is_markdown_blank(before()) || !is_markdown_blank(after());
       case '_':
-        return !(is_blank(before()) && is_blank(after())) && !is_in_word();
+        return !(is_markdown_blank(before()) && is_markdown_blank(after())) && !is_in_word();
       case '<':
-        return !is_blank(after()) && !is_markdown_digit(after()) && after() != '=';
+        return !is_markdown_blank(after()) && !is_markdown_digit(after()) && after() != '=';
       case '&':
-        return reference_length(text_.substr(at_)) > 0 || at_ + 1 == text_.size();
+        return markdown_reference_length(text_.substr(at_)) > 0 || at_ + 1 == text_.size();
       case '$':
-        return !is_blank(before()) && !is_markdown_digit(after());
+        return !is_markdown_blank(before()) && !is_markdown_digit(after());
       case '{':
         return std::string_view("{%#.:").find(after()) != std::string_view::npos;
       case '#':
-        return place_ == Place::heading && is_blank(before()) && (ends_mark(after()) || after() == '#');
+        return place_ == MarkdownPlace::heading && is_markdown_blank(before()) &&
+               (ends_markdown_mark(after()) || after() == '#');
       case '|':
-        return place_ == Place::cell;
+        return place_ == MarkdownPlace::cell;
       default:
         return false;
     }
@@ -157,7 +158,7 @@ class MarkdownAppender {
       to_ += c == ' ' ? "&#32;" : "&#9;";
       return true;
     }
-    const size_t mark = mark_at_line_start(text_.substr(at_));
+    const size_t mark = markdown_mark_at_line_start(text_.substr(at_));
     if (mark == std::string_view::npos) return false;
     to_ += text_.substr(at_, mark);
     at_ += mark;
@@ -167,12 +168,12 @@ class MarkdownAppender {
   }
 
   const std::string_view text_;
-  const Place place_;
+  const MarkdownPlace place_;
   std::string& to_;
   size_t at_ = 0;
 };
 
-template <Place place>
+template <MarkdownPlace place>
 void append_markdown(std::string_view text, std::string& to) {
   MarkdownAppender(text, place, to).append();
 }
@@ -253,7 +254,7 @@ class MarkdownRepairer {
     for (const auto& [begin, end] : dropped_) {
       if (begin > 0 && written_[begin - 1] != '\n') continue;
       const size_t at = end_of_dropped(end);
-      const size_t mark = mark_at_line_start(std::string_view(written_).substr(at));
+      const size_t mark = markdown_mark_at_line_start(std::string_view(written_).substr(at));
       if (mark != std::string::npos && !is_in_tag(at)) edits_.try_emplace(at + mark, Edit{0, "\\"});
     }
   }
@@ -287,12 +288,12 @@ class MarkdownRepairer {
   // Returns the character that ends or begins here, as it will be written.
   Neighbour before(size_t at) const {
     if (at == 0) return {};
-    const UChar32 code = last_code(std::string_view(written_).substr(0, at));
+    const UChar32 code = last_markdown_code(std::string_view(written_).substr(0, at));
     return as_written({at - std::min(at, to_size(U8_LENGTH(code))), at, code}, ';');
   }
   Neighbour after(size_t at) const {
     if (at == written_.size()) return {};
-    const UChar32 code = first_code_of(std::string_view(written_).substr(at));
+    const UChar32 code = first_markdown_code(std::string_view(written_).substr(at));
     return as_written({at, std::min(at + to_size(U8_LENGTH(code)), written_.size()), code}, '&');
   }
 
@@ -338,7 +339,8 @@ class MarkdownRepairer {
   void replace_breaks() {
     size_t line = 0;  // where the text behind the last break begins
     for (const WrittenTag& tag : kept_) {
-      const bool is_break = part_.tags[tag.tag].breaks_line && written_.find('\n', tag.begin) < tag.end;
+      const std::string_view bytes = std::string_view(written_).substr(tag.begin, tag.end - tag.begin);
+      const bool is_break = part_.tags[tag.tag].breaks_line && bytes.find('\n') != bytes.npos;
       if (!is_break) continue;
       const auto has_text = [&](size_t begin, size_t end) {
         return std::string_view(written_).substr(begin, end - begin).find_first_not_of(" \t") != std::string::npos;
@@ -390,9 +392,10 @@ void repair_markdown(const TextPart& part, std::span<const WrittenTag> tags, std
 
 }  // namespace
 
-const TextSpelling kMarkdownBlockSpelling = {decode_markdown, append_markdown<Place::block>, repair_markdown};
-const TextSpelling kMarkdownInlineSpelling = {decode_markdown, append_markdown<Place::inline_>, repair_markdown};
-const TextSpelling kMarkdownHeadingSpelling = {decode_markdown, append_markdown<Place::heading>, repair_markdown};
-const TextSpelling kMarkdownCellSpelling = {decode_markdown, append_markdown<Place::cell>, repair_markdown};
+const TextSpelling kMarkdownBlockSpelling = {decode_markdown, append_markdown<MarkdownPlace::block>, repair_markdown};
+const TextSpelling kMarkdownInlineSpelling = {decode_markdown, append_markdown<MarkdownPlace::within>, repair_markdown};
+const TextSpelling kMarkdownHeadingSpelling = {decode_markdown, append_markdown<MarkdownPlace::heading>,
+                                               repair_markdown};
+const TextSpelling kMarkdownCellSpelling = {decode_markdown, append_markdown<MarkdownPlace::cell>, repair_markdown};
 
 }  // namespace qkv

@@ -79,7 +79,7 @@ void append_odf_attribute(std::string_view text, std::string& to) {
 
 constexpr TextSpelling kOdfAttributeSpelling = {decode_odf_attribute, append_odf_attribute};
 
-// Returns the place of an attribute's value in a start tag of well-formed XML; expat does not tell it. local: the name
+// Returns the place of an attribute's value in a start tag of well-formed XML; expat does not report it. local: the name
 // behind its prefix.
 std::optional<ByteRange> odf_attribute_value(const SplitText& document, const XmlToken& tag, std::string_view local) {
   constexpr std::string_view kSpace = "\t\n\r ";

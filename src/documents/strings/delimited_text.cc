@@ -65,7 +65,7 @@ class DelimitedReader {
   DelimitedReader(std::string_view text, char separator, bool has_quotes, size_t begin)
       : text_(text), separator_(separator), has_quotes_(has_quotes), at_(begin) {}
 
-  // What is wrong with the quotes of the last row; "" if nothing is.
+  // The fault of the quotes of the last row; "" if there is none.
   const std::string& problem() const { return problem_; }
 
   // Reads a row. Returns false at the end of the text, and where the quotes of a cell are wrong.

@@ -13,7 +13,7 @@ namespace qkv {
 // quotes gets them. Throws Error for a column that is not there.
 
 // The separator is what stands most often in the first row: a comma, a semicolon or a tab. A row "sep=;" before it says
-// which. Throws Error for a quoted cell that is not closed or goes on behind its quotes.
+// which. Throws Error for a quoted cell that is not closed or continues behind its quotes.
 SplitText split_csv(std::string text, const DocumentOptions& options);
 
 // Cells between tabs. If a quote at the beginning of a cell is not closed at an end of a cell, quotes are ordinary
