@@ -71,6 +71,12 @@ TEST(Markdown, ATextIsReadWithoutItsMarks) {
   EXPECT_EQ(part_texts("`a`\n\n![](b)\n\n1.\n\n***\n\nhttps://a.b\n"), Pieces{});
 }
 
+TEST(Markdown, AddressesStay) {
+  EXPECT_EQ(part_texts("see \"http://a.b/c_d\", [me@a.org](x) or acorn@5.7.2, not @me nor a@b.\n"),
+            Pieces{"see \"\", or, not @me nor a@b."});
+  EXPECT_EQ(in_parentheses("a.b+c@d.ef.\n\nwww.a.b\n"), "a.b+c@d.ef.\n\nwww.a.b\n");
+}
+
 TEST(Markdown, EverythingInMarksOfOtherDialectsStays) {
   EXPECT_EQ(in_parentheses("---\ntitle: A\nlayout: b\n---\nC\n"), "---\ntitle: (A)\nlayout: b\n---\n(C)\n");
   EXPECT_EQ(in_parentheses("---\n\nA\n\n---\n"), "---\n\n(A)\n\n---\n");

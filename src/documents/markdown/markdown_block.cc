@@ -216,18 +216,7 @@ bool MarkdownBlockReader::leave_code(size_t limit) {
     at += run;
     if (run == code_ticks_) break;
   }
-  // {role}`x` of reStructuredText in Markdown.
-  size_t begin = code_begin_;
-  if (!run_.empty() && run_.back().kind == RunItem::Kind::text && begin == run_.back().end && bytes[begin - 1] == '}') {
-    const std::string_view before = document_.slice(run_.back().begin, begin);
-    const size_t role = before.rfind('{');
-    const bool is_role = role != before.npos && role + 2 < before.size() &&
-                         before.substr(role + 1, before.size() - role - 2).find_first_of(" `{}") == before.npos;
-    if (is_role) {
-      begin = run_.back().end = run_.back().begin + role;
-      if (role == 0) run_.pop_back();
-    }
-  }
+  const size_t begin = take_markdown_role(document_, run_, code_begin_);
   run_.push_back({RunItem::Kind::single, begin, at});
   cursor_ = at;
   return true;

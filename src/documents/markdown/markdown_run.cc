@@ -46,25 +46,46 @@ void separate_unmatched(const SplitText& document, std::vector<RunItem>& run) {
       run[i].kind = RunItem::Kind::single;
 }
 
-// Finds the addresses of a text one after the other, in linear time.
+bool is_in_mail_name(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '-' || c == '_';
+}
+
+// Finds the addresses of a text, of pages and of mail ("a@b.c"), one after the other, in linear time.
 class AddressFinder {
  public:
   explicit AddressFinder(std::string_view text) : text_(text) {}
 
-  // Returns the next address from this byte on, an empty range behind the text if there is none.
+  // Returns the first address from this byte on, an empty range behind the text if there is none. Calls have rising
+  // places.
   ByteRange next(size_t from) {
     constexpr std::array<std::string_view, 3> kBeginnings = {"http://", "https://", "www."};
     for (size_t i = 0; i < kBeginnings.size(); i++)
-      if (places_[i] == 0 || places_[i] < from) places_[i] = std::min(text_.find(kBeginnings[i], from), text_.size());
+      if (is_new_ || places_[i] < from) places_[i] = std::min(text_.find(kBeginnings[i], from), text_.size());
+    if (is_new_ || mail_.begin < from) mail_ = next_mail(from);
+    is_new_ = false;
     const size_t begin = *std::ranges::min_element(places_);
-    if (begin == text_.size()) return {begin, begin};
+    if (mail_.begin <= begin) return mail_;
     const size_t end = std::min(text_.find_first_of(" \t\r\n<>\"`|", begin), text_.size());
     return {begin, text_.find_last_not_of("?!.,:;*_~)]}'", end - 1) + 1};
   }
 
  private:
+  ByteRange next_mail(size_t from) const {
+    for (size_t at = text_.find('@', from); at != text_.npos; at = text_.find('@', at + 1)) {
+      size_t begin = at, end = at + 1;
+      while (begin > from && (is_in_mail_name(text_[begin - 1]) || text_[begin - 1] == '+')) begin--;
+      while (end < text_.size() && is_in_mail_name(text_[end])) end++;
+      while (end > at && std::string_view(".-_@").find(text_[end - 1]) != std::string_view::npos) end--;
+      const bool has_dot = end > at && text_.substr(at, end - at).find('.') != text_.npos;
+      if (begin < at && has_dot) return {begin, end};
+    }
+    return {text_.size(), text_.size()};
+  }
+
   const std::string_view text_;
+  bool is_new_ = true;
   std::array<size_t, 3> places_ = {};
+  ByteRange mail_ = {};
 };
 
 void separate_addresses(const SplitText& document, std::vector<RunItem>& run) {
@@ -88,6 +109,19 @@ void separate_addresses(const SplitText& document, std::vector<RunItem>& run) {
 }
 
 }  // namespace
+
+size_t take_markdown_role(const SplitText& document, std::vector<RunItem>& run, size_t code) {
+  if (run.empty() || run.back().kind != RunItem::Kind::text || run.back().end != code) return code;
+  if (document.bytes[code - 1] != '}') return code;
+  const std::string_view before = document.slice(run.back().begin, code);
+  const size_t role = before.rfind('{');
+  const bool is_role = role != before.npos && role + 2 < before.size() &&
+                       before.substr(role + 1, before.size() - role - 2).find_first_of(" `{}") == before.npos;
+  if (!is_role) return code;
+  const size_t begin = run.back().end = run.back().begin + role;
+  if (role == 0) run.pop_back();
+  return begin;
+}
 
 void settle_markdown_run(const SplitText& document, std::vector<RunItem>& run) {
   separate_unmatched(document, run);

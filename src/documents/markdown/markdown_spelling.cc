@@ -70,13 +70,12 @@ bool ends_markdown_mark(char c) { return is_markdown_blank(c) || c == '\0'; }
 
 // Returns the character of a line that needs a backslash, as the line would begin another block; npos if none does.
 size_t markdown_mark_at_line_start(std::string_view line) {
-  constexpr size_t kNone = std::string_view::npos;
-  if (line.empty()) return kNone;
+  if (line.empty()) return line.npos;
   const auto at = [&](size_t i) { return i < line.size() ? line[i] : '\0'; };
   const char c = line[0], next = at(1);
   if (is_markdown_digit(c)) {  // "1." and "1)"
     const size_t end = std::min(line.find_first_not_of("0123456789"), line.size());
-    return (at(end) == '.' || at(end) == ')') && end <= 9 && ends_markdown_mark(at(end + 1)) ? end : kNone;
+    return (at(end) == '.' || at(end) == ')') && end <= 9 && ends_markdown_mark(at(end + 1)) ? end : line.npos;
   }
   const size_t run = std::min(line.find_first_not_of(c), line.size());
   const bool is_mark = (c == '#' && run <= 6 && ends_markdown_mark(at(run))) || c == '>' || c == '|' || c == '*' ||
@@ -84,7 +83,7 @@ size_t markdown_mark_at_line_start(std::string_view line) {
                        ((c == '-' || c == '+' || c == '=') && (ends_markdown_mark(next) || next == c)) ||
                        (c == ':' && (ends_markdown_mark(next) || next == ':' || next == '-')) ||
                        (c == '!' && next == '!') || (c == '?' && next == '?');
-  return is_mark ? 0 : kNone;
+  return is_mark ? 0 : line.npos;
 }
 
 enum class MarkdownPlace { block, within, heading, cell };
@@ -112,7 +111,7 @@ class MarkdownAppender {
 
   // The character before and after this one; '\n' at the beginning, '\0' at the end.
   char before() const { return at_ > 0 ? text_[at_ - 1] : to_.empty() ? '\n' : to_.back(); }
-  char after(size_t distance = 1) const { return at_ + distance < text_.size() ? text_[at_ + distance] : '\0'; }
+  char after() const { return at_ + 1 < text_.size() ? text_[at_ + 1] : '\0'; }
 
   bool is_in_word() const {
     const std::string_view written = at_ > 0 ? text_.substr(0, at_) : std::string_view(to_);
@@ -181,8 +180,8 @@ void append_markdown(std::string_view text, std::string& to) {
 // Makes the marks of emphasis mean the same among the characters of a translation.
 //
 // "**" opens only before a character that is no space, and before punctuation only behind a space or punctuation; so
-// "中文**“强调”**中文" is no emphasis. The letter next to it is then written as a reference, which begins and ends
-// with punctuation. Elements without text go, as "****" is no markup, and a comment separates "**a**" and "**b**".
+// "中文**“强调”**中文" is no emphasis. The letter next to it is then written as a reference, which begins and
+// ends with punctuation. Elements without text go, as "****" is no markup, and a comment separates "**a**" and "**b**".
 class MarkdownRepairer {
  public:
   MarkdownRepairer(const TextPart& part, std::span<const WrittenTag> tags, std::string& written)
