@@ -7,6 +7,8 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <iostream>
+#include <sstream>
 #include <system_error>
 
 #include "commands.h"
@@ -71,12 +73,30 @@ class DocumentProgress {
   bool shown_ = false;
 };
 
-// "-" is standard input or output.
+std::string read_standard_input() {
+  std::ostringstream bytes;
+  bytes << std::cin.rdbuf();
+  return std::move(bytes).str();
+}
+
 void translate_one(const qkv::Translator& translator, const std::string& path, const std::string& out,
                    qkv::TranslateOptions options, const qkv::DocumentOptions& document) {
-  const std::string from = path == "-" ? "/dev/stdin" : path, to = out == "-" ? "/dev/stdout" : out;
-  DocumentProgress progress(from, options);
-  progress.end(qkv::translate_document_file(translator, from, to, options, document));
+  DocumentProgress progress(path == "-" ? "standard input" : path, options);
+  if (path != "-" && out != "-") {
+    progress.end(qkv::translate_document_file(translator, path, out, options, document));
+    return;
+  }
+  std::string bytes = path == "-" ? read_standard_input() : read_text_file(path);
+  const std::string name = path == "-" ? "standard input" : path;
+  const qkv::TranslatedDocument translated =
+      qkv::translate_document(translator, name, std::move(bytes), options, document);
+  if (out == "-") {
+    print_out(translated.bytes);
+    flush_out();
+  } else {
+    write_text_file(out, translated.bytes);
+  }
+  progress.end(translated.parts);
 }
 
 void translate_folder(const qkv::Translator& translator, const std::string& folder, const std::string& out,
@@ -87,7 +107,8 @@ void translate_folder(const qkv::Translator& translator, const std::string& fold
   for (const std::string& name : found.documents) {
     stop_if_interrupted();
     const fs::path to = fs::path(out) / name;
-    if (fs::exists(to)) {
+    std::error_code unreadable;
+    if (fs::is_regular_file(to, unreadable)) {
       present++;
       continue;
     }
@@ -99,7 +120,8 @@ void translate_folder(const qkv::Translator& translator, const std::string& fold
       print_error("qkv: {}\n", error.what());
       failed++;
     } catch (const fs::filesystem_error& error) {
-      throw qkv::Error(fmt::format("{}: cannot be made: {}", to.parent_path().string(), error.code().message()));
+      print_error("qkv: {}: cannot be created: {}\n", to.parent_path().string(), error.code().message());
+      failed++;
     }
   }
   print_error("{} documents: {} written, {} present, {} failed; {} files of other formats left out\n",
@@ -154,7 +176,10 @@ void translate_documents(const qkv::Translator& translator, const DocumentsOptio
   listen_for_interrupts();
   translator.translate(std::vector<std::string>(), translate);  // checks the options
   std::error_code error;
-  if (fs::is_directory(options.path, error))
+  if (options.path != "-" && fs::is_directory(options.path, error)) {
+    if (out == "-" || !options.document.format.empty())
+      throw qkv::Error(fmt::format("{}: a folder requires a folder as --out, and no --document-format", options.path));
     return translate_folder(translator, options.path, out, translate, options.document);
+  }
   translate_one(translator, options.path, out, translate, options.document);
 }

@@ -50,6 +50,8 @@ Document::Document(const DocumentFormat& format, std::string bytes, const Docume
     texts_.push_back(format.split(as_utf8(std::move(bytes), encoding_), options));
     return;
   }
+  if (bytes.starts_with("\xD0\xCF\x11\xE0"))
+    fail("it is protected by a password, or in a format of Office before 2007 (must be a {} file)", format.name);
   is_archive_ = true;
   archive_ = std::move(bytes);
   const auto most_bytes = static_cast<uint64_t>(options.most_bytes);
@@ -68,7 +70,7 @@ Document::Document(const DocumentFormat& format, std::string bytes, const Docume
     members_.push_back(std::move(member.name));
   }
   if (format.remove_parts) format.remove_parts(members_, texts_);
-  if (texts_.empty()) fail("the archive has no text of a {} file", format.name);
+  if (texts_.empty()) fail("the archive has no text of the format {}", format.name);
 }
 
 size_t Document::parts() const {

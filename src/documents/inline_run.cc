@@ -208,6 +208,8 @@ class PartBuilder {
         part_.tags[tag.partner].partner = part_.tags.size();
       }
     }
+    document_.written_bytes += tag.written.size();
+    check_written_bytes(document_, document_.written_bytes);
     part_.tags.push_back(std::move(tag));
     return last;
   }

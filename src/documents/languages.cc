@@ -158,4 +158,17 @@ size_t count_tokens(std::string_view text, std::span<const std::string> pieces, 
   return tokens + (characters > known ? characters - known : 0);
 }
 
+std::string folded_language(std::string_view tag) {
+  std::string folded(tag);
+  std::ranges::transform(folded, folded.begin(), [](char c) {
+    return c == '_' ? '-' : c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+  });
+  return folded;
+}
+
+bool is_related_language(std::string_view a, std::string_view b) {
+  const std::string x = folded_language(a), y = folded_language(b);
+  return x == y || x.starts_with(y + "-") || y.starts_with(x + "-");
+}
+
 }  // namespace qkv

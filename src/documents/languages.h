@@ -25,6 +25,12 @@ std::optional<std::string> language_code(std::string_view text);
 // Whether both are codes of the same language.
 bool is_same_language(std::string_view a, std::string_view b);
 
+// Returns a code in lower case with "-" between its parts.
+std::string folded_language(std::string_view tag);
+
+// Whether both are the same language, or one is the other with a region or script: "en" and "en-US".
+bool is_related_language(std::string_view a, std::string_view b);
+
 // Returns the English name of a language: "German" for "de", "Portuguese (Brazil)" for "pt-BR"; a code that has none.
 std::string language_name(std::string_view code);
 

@@ -81,6 +81,12 @@ std::string join_range(const SplitText& document, ByteRange range, size_t first,
   return joined;
 }
 
+void check_written_bytes(const SplitText& document, size_t written_bytes) {
+  constexpr size_t kMostTimes = 4, kFewBytes = size_t{1} << 20;
+  if (written_bytes > kMostTimes * document.bytes.size() + kFewBytes)
+    fail("the tags of the text take more than {} times its size", kMostTimes);
+}
+
 void expect_utf8(std::string_view text) {
   if (const size_t bad = find_invalid_utf8(text); bad < text.size())
     fail("the text must be UTF-8 (byte {} is not)", bad + 1);

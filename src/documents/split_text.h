@@ -83,6 +83,7 @@ struct SplitText {
   // footnote does.
   std::vector<TextPart> parts = {};
   std::vector<TextRun> runs = {};
+  size_t written_bytes = 0;  // of the tags of all parts
 
   std::string_view bytes_of(const TextPart& part) const { return slice(part.begin, part.end); }
   std::string_view source_of(const TextPart& part) const {
@@ -101,6 +102,9 @@ std::string join(const SplitText& document, std::span<const std::string> replace
 // Returns the bytes of a range with the parts within it replaced. Those before `first` are not looked at.
 std::string join_range(const SplitText& document, ByteRange range, size_t first,
                        std::span<const std::string> replacements);
+
+// Throws Error if tags with other bytes than those of the document take more than 4 times its size, and 1 MiB.
+void check_written_bytes(const SplitText& document, size_t written_bytes);
 
 // Throws Error if the text is not valid UTF-8.
 void expect_utf8(std::string_view text);

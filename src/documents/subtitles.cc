@@ -56,8 +56,9 @@ template <class HasEnd>
 size_t subtitle_tag(std::string_view text, HasEnd has_end) {
   if (text.size() < 3) return 0;
   const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
-  const bool is_element = text[0] == '<' && (is_letter(text[1]) || (text[1] == '/' && is_letter(text[2])) ||
-                                             (is_decimal(text[1]) && is_time(text.substr(1, text.find('>') - 1))));
+  const bool is_element =
+      text[0] == '<' && (is_letter(text[1]) || (text[1] == '/' && is_letter(text[2])) ||
+                         (is_decimal(text[1]) && is_time(text.substr(1, text.substr(0, 18).find('>') - 1))));
   if (!is_element && !text.starts_with("{\\")) return 0;
   const char end = is_element ? '>' : '}';
   return has_end(end) ? text.find(end) + 1 : 0;

@@ -3,6 +3,7 @@
 #include <expat.h>
 
 #include <algorithm>
+#include <exception>
 #include <memory>
 #include <new>
 #include <unordered_map>
@@ -14,7 +15,8 @@ namespace qkv {
 namespace {
 
 constexpr size_t kDeepestXml = 512;
-constexpr size_t kBytesPerToken = 8;  // at least, on average, of a document with more than kFewTokens
+constexpr size_t kLongestNamespace = 512;  // bytes, which every name of it repeats
+constexpr size_t kBytesPerToken = 8;       // at least, on average, of a document with more than kFewTokens
 constexpr size_t kFewTokens = 65536;
 constexpr size_t kMostXmlBytes = size_t{1} << 30;  // expat counts in int
 
@@ -24,6 +26,7 @@ class XmlReader {
     if (!parser_) throw std::bad_alloc();
     XML_SetUserData(parser_.get(), this);
     XML_SetElementHandler(parser_.get(), on_start, on_end);
+    XML_SetStartNamespaceDeclHandler(parser_.get(), on_namespace);
     XML_SetCharacterDataHandler(parser_.get(), on_text);
     XML_SetCdataSectionHandler(parser_.get(), on_cdata_start, on_cdata_end);
     XML_SetSkippedEntityHandler(parser_.get(), on_skipped_entity);
@@ -35,6 +38,7 @@ class XmlReader {
   XmlTokens read() {
     if (document_.size() > kMostXmlBytes) fail("the XML is larger than {} bytes", kMostXmlBytes);
     const auto status = XML_Parse(parser_.get(), document_.data(), static_cast<int>(document_.size()), XML_TRUE);
+    if (thrown_) std::rethrow_exception(thrown_);
     if (!error_.empty()) fail("line {}: {}", line_, error_);
     if (status != XML_STATUS_OK)
       fail("line {}: not well-formed XML ({})", XML_GetCurrentLineNumber(parser_.get()),
@@ -51,15 +55,22 @@ class XmlReader {
   template <class Function>
   static void guarded(void* self, Function function) {
     auto& reader = *static_cast<XmlReader*>(self);
-    if (!reader.error_.empty()) return;
+    if (reader.thrown_ || !reader.error_.empty()) return;
     try {
       function(reader);
-    } catch (const std::exception& error) {
-      reader.stop(error.what());
+    } catch (...) {
+      reader.thrown_ = std::current_exception();
+      XML_StopParser(reader.parser_.get(), XML_FALSE);
     }
   }
   static void XMLCALL on_start(void* self, const XML_Char* name, const XML_Char** attributes) {
     guarded(self, [&](XmlReader& reader) { reader.start(name, attributes); });
+  }
+  static void XMLCALL on_namespace(void* self, const XML_Char*, const XML_Char* uri) {
+    guarded(self, [&](XmlReader& reader) {
+      if (uri && std::string_view(uri).size() > kLongestNamespace)
+        reader.stop(fmt::format("a namespace has more than {} bytes", kLongestNamespace));
+    });
   }
   static void XMLCALL on_end(void* self, const XML_Char*) {
     guarded(self, [](XmlReader& reader) { reader.end(); });
@@ -96,7 +107,6 @@ class XmlReader {
     guarded(self, [](XmlReader& reader) { reader.add(XmlToken::Kind::other); });
   }
 
-  void stop(const char* error) { stop(std::string(error)); }
   void stop(std::string error) {
     error_ = std::move(error);
     line_ = XML_GetCurrentLineNumber(parser_.get());
@@ -121,7 +131,7 @@ class XmlReader {
     if (open_.size() == kDeepestXml) return stop(fmt::format("elements are nested more than {} deep", kDeepestXml));
     XmlToken& token = add(XmlToken::Kind::start);
     token.name = intern(name);
-    for (; *attributes; attributes += 2) token.attributes.emplace_back(attributes[0], attributes[1]);
+    for (; *attributes; attributes += 2) token.attributes.emplace_back(intern(attributes[0]), attributes[1]);
     open_.push_back(read_.tokens.size() - 1);
   }
 
@@ -147,6 +157,7 @@ class XmlReader {
   std::unordered_map<std::string_view, const std::string*> places_;
   std::vector<size_t> open_;  // start tags
   std::string error_;
+  std::exception_ptr thrown_;
   size_t line_ = 0;
 };
 
@@ -164,7 +175,7 @@ std::string_view XmlToken::space() const {
 }
 
 const std::string* XmlToken::attribute(std::string_view wanted) const {
-  const auto found = std::ranges::find_if(attributes, [&](const auto& a) { return a.first == wanted; });
+  const auto found = std::ranges::find_if(attributes, [&](const auto& a) { return *a.first == wanted; });
   return found == attributes.end() ? nullptr : &found->second;
 }
 

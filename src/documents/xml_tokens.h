@@ -20,7 +20,7 @@ struct XmlToken {
   size_t begin = 0, end = 0;          // bytes of the document; none for the end of <x/>
   const std::string* name = nullptr;  // of a tag: "namespace local", or "local"; the same pointer for the same name
   size_t partner = kNone;             // of a tag: the token that ends or starts its element
-  std::vector<std::pair<std::string, std::string>> attributes = {};  // of a start tag, names as above
+  std::vector<std::pair<const std::string*, std::string>> attributes = {};  // of a start tag, names as above
 
   std::string_view local() const;                             // the name without its namespace
   std::string_view space() const;                             // the namespace; "" if there is none

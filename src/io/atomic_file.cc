@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <charconv>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
@@ -76,6 +77,21 @@ bool is_special(const std::string& path) {
   return ::stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode);
 }
 
+// Returns the number of the open file of this process that a path names; −1 if it names none. Such a file is continued,
+// whatever it leads to.
+int open_file_of(std::string_view path) {
+  if (path == "/dev/stdout") return STDOUT_FILENO;
+  if (path == "/dev/stderr") return STDERR_FILENO;
+  for (const std::string_view folder : {"/dev/fd/", "/proc/self/fd/"}) {
+    if (!path.starts_with(folder)) continue;
+    const std::string_view number = path.substr(folder.size());
+    int file = -1;
+    const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), file);
+    if (error == std::errc() && end == number.data() + number.size()) return file;
+  }
+  return -1;
+}
+
 // Returns the path of the file that a link leads to, or the path itself.
 std::string behind_links(const std::string& path) {
   std::error_code error;
@@ -94,12 +110,14 @@ void sync_directory_of(const std::string& path) {
   if (!file || (!sync_file(file.get()) && errno != EINVAL)) fail_file(directory, "cannot sync the directory");
 }
 
-AtomicFile::AtomicFile(const std::string& path) : path_(behind_links(path)) {
-  if (is_special(path)) {
-    file_ = open_file(path, O_WRONLY | O_NOCTTY);
+AtomicFile::AtomicFile(const std::string& path) : path_(path) {
+  const int open = open_file_of(path);
+  if (open >= 0 || is_special(path)) {
+    file_ = open >= 0 ? FileDescriptor(::fcntl(open, F_DUPFD_CLOEXEC, 0)) : open_file(path, O_WRONLY | O_NOCTTY);
     if (!file_) fail_file(path_, "cannot be written");
     return;
   }
+  path_ = behind_links(path);
   remove_abandoned(path_);
   static std::atomic<int> counter = 0;
   do {  // a process of another machine may have a file of this name

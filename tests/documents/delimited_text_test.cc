@@ -26,7 +26,8 @@ TEST(CsvFiles, TheFirstRowSaysTheSeparator) {
   EXPECT_EQ(marked("csv", "\"a;b;c\",d\n"), "\"«a;b;c»\",«d»\n");
   EXPECT_EQ(marked("csv", "\"a;\"\";b\",c 2\";d,e\n"), "\"«a;\"\";b»\",\"«c 2\"\";d»\",«e»\n");
   EXPECT_EQ(marked("csv", "sep=;\r\na, b, c;d\n"), "sep=;\r\n\"«a, b, c»\";«d»\n");
-  EXPECT_EQ(marked("csv", "sep=|\na,b\n"), "«sep=|»\n«a»,«b»\n");
+  EXPECT_EQ(marked("csv", "sep=|\na|b\n"), "sep=|\n«a»|«b»\n");
+  EXPECT_EQ(marked("csv", "name|text\nx1|a, b\n"), "«name»|«text»\nx1|\"«a, b»\"\n");
 }
 
 TEST(CsvFiles, TranslationsGetTheQuotesThatTheyNeed) {
@@ -47,7 +48,7 @@ TEST(CsvFiles, ColumnsAreChosenByNameOrNumber) {
   EXPECT_EQ(marked("csv", text, {"Title"}), "id,\"Title\",Text\nOne,«two»,three\nfour,«five»,six,seven\neight\n");
   EXPECT_EQ(marked("csv", text, {"1", "Text"}),
             "id,\"Title\",Text\n«One»,two,«three»\n«four»,five,«six»,seven\n«eight»\n");
-  EXPECT_EQ(marked("csv", text, {"3"}), "id,\"Title\",«Text»\nOne,two,«three»\nfour,five,«six»,seven\neight\n");
+  EXPECT_EQ(marked("csv", text, {"3"}), "id,\"Title\",Text\nOne,two,«three»\nfour,five,«six»,seven\neight\n");
   EXPECT_EQ(marked("csv", "2024,a\nOne,two\n", {"2024"}), "2024,a\n«One»,two\n");
   EXPECT_EQ(error_of("csv", text, {"Texts"}),
             "unknown column \"Texts\" (columns: \"id\", \"Title\", \"Text\", or a number from 1 to 3)");

@@ -238,7 +238,7 @@ TEST(Docx, DamagedDocumentsAreRefused) {
     return "";
   };
   EXPECT_EQ(error("text"), "the archive is damaged: Not a zip archive");
-  EXPECT_EQ(error(testing::zip_of({{"a", "b"}})), "the archive has no text of a docx file");
+  EXPECT_EQ(error(testing::zip_of({{"a", "b"}})), "the archive has no text of the format docx");
   EXPECT_EQ(error(testing::zip_of({{"word/document.xml", "<a>\n<b></a>"}})),
             "word/document.xml: line 2: not well-formed XML (mismatched tag)");
 }

@@ -92,7 +92,7 @@ TEST(Epub, EncryptedTextsAreRefusedAndObfuscatedFontsAreNot) {
 
 TEST(Epub, DamagedBooksAreRefused) {
   EXPECT_EQ(epub_error({{"mimetype", "application/epub+zip"}, {"META-INF/container.xml", "<container/>"}}),
-            "the archive has no text of a epub file");
+            "the archive has no text of the format epub");
   EXPECT_EQ(epub_error({{"a.opf", "<package>"}}), "a.opf: line 1: not well-formed XML (no element found)");
   EXPECT_EQ(epub_error({{"a.ncx", "<!DOCTYPE x [<!ENTITY e 'x'>]><x/>"}}),
             "a.ncx: line 1: declares the entity e, which is refused");

@@ -210,9 +210,9 @@ TEST(OpenDocument, TextsOfHeadersAndChartsAreTranslatedAndOtherMembersStay) {
 }
 
 TEST(OpenDocument, OtherFilesAreRefused) {
-  EXPECT_EQ(odf_error({{"mimetype", "x"}}), "the archive has no text of a odt file");
+  EXPECT_EQ(odf_error({{"mimetype", "x"}}), "the archive has no text of the format odt");
   EXPECT_EQ(odf_error({{"mimetype", "x"}, {"META-INF/manifest.xml", "<manifest/>"}}, "ods"),
-            "the archive has no text of a ods file");
+            "the archive has no text of the format ods");
   EXPECT_EQ(odf_error({{"content.xml", "\xFF\xFF"},
                       {"META-INF/manifest.xml", "<m><file-entry><encryption-data/></file-entry></m>"}}),
             "META-INF/manifest.xml: the document is encrypted; only documents without a password are translated");

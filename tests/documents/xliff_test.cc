@@ -208,11 +208,11 @@ TEST(Xliff, TheTargetHasThePrefixesOfTheSource) {
 TEST(Xliff, TheTargetLanguageIsNamedWhereTranslationsNeedIt) {
   const DocumentOptions options = {.target_language = "pt-BR"};
   const std::string unit = "<trans-unit><source>a</source></trans-unit>";
-  const std::string text = "<xliff version=\"1.0\"><file a='>'>" + unit + "</file><file target-language=\"fr\">" +
+  const std::string text = "<xliff version=\"1.0\"><file a='>'>" + unit + "</file><file target-language=\"pt\">" +
                            unit + "</file><file/></xliff>";
   const std::string done = "<trans-unit><source>a</source><target>a</target></trans-unit>";
   EXPECT_EQ(copied_xliff(xliff(text, options)), "<xliff version=\"1.0\"><file a='>' target-language=\"pt-BR\">" + done +
-                                                    "</file><file target-language=\"fr\">" + done +
+                                                    "</file><file target-language=\"pt\">" + done +
                                                     "</file><file/></xliff>");
   EXPECT_EQ(copied_xliff(xliff(text)).find("pt-BR"), std::string::npos);
   const std::string second = "<xliff version=\"2.0\"><segment><source>a</source></segment></xliff>";

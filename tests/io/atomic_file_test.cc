@@ -11,6 +11,8 @@
 #include <array>
 #include <csignal>
 #include <filesystem>
+#include <span>
+#include <string>
 
 #include "core/system/file_descriptor.h"
 #include "core/to_size.h"
@@ -133,6 +135,15 @@ TEST(AtomicFile, ADeviceOrAPipeIsWrittenAndNotReplaced) {
   write_file_atomic(pipe, "text");
   std::array<std::byte, 8> bytes;
   ASSERT_EQ(read_some(reader.get(), bytes, pipe), 4u);
+}
+
+TEST(AtomicFile, AnOpenFileIsContinued) {
+  const TempDir directory;
+  const FileDescriptor file = open_file(directory / "file", O_WRONLY | O_CREAT);
+  ASSERT_TRUE(write_all(file.get(), std::as_bytes(std::span("begin ", 6))));
+  write_file_atomic("/dev/fd/" + std::to_string(file.get()), "middle ");
+  ASSERT_TRUE(write_all(file.get(), std::as_bytes(std::span("end", 3))));
+  EXPECT_EQ(read_file(directory / "file", 100), "begin middle end");
 }
 
 TEST(AtomicFile, TheFileBehindALinkIsReplaced) {

@@ -44,7 +44,17 @@ def test_standard_input_and_output(trained, tmp_path):
     (tmp_path / "a.html").write_text(HTML)
     document(trained, tmp_path / "a.html", tmp_path / "b.html")
     assert (found.returncode, found.stdout) == (0, (tmp_path / "b.html").read_bytes())
-    assert found.stderr == b"/dev/stdin: 1 texts translated\n"
+    assert found.stderr == b"standard input: 1 texts translated\n"
+
+
+def test_the_output_follows_what_is_there(trained, tmp_path):
+    (tmp_path / "a.txt").write_text("He sleeps.\n")
+    command = f"{{ echo begin; {QKV} translate {trained} --document {tmp_path}/a.txt --out OUT; echo end; }}"
+    wanted = sentence(trained, "He sleeps.")
+    for out in ("-", "/dev/stdout"):
+        joined = tmp_path / "joined"
+        subprocess.run(["bash", "-c", f"{command.replace('OUT', out)} > {joined}"], check=True, stderr=subprocess.PIPE)
+        assert joined.read_text() == f"begin\n{wanted}\nend\n", out
 
 
 def test_a_folder_is_translated_with_its_folders(trained, tmp_path):
@@ -100,5 +110,13 @@ def test_what_cannot_be_translated_is_one_line(trained, tmp_path):
     assert error(tmp_path / "a.docx", tmp_path / "b").startswith(f"{tmp_path}/a.docx: the archive is damaged: ")
     assert error(tmp_path, tmp_path / "out").endswith("translations require a separate folder")
     assert sorted(os.listdir(tmp_path)) == ["a.docx", "a.txt"] and text.read_text() == "He sleeps."
+    assert error(text, tmp_path / "b", "--columns", "1") == f"{text}: columns require a CSV or TSV document (is text)"
+    assert error(text, tmp_path) == f"{tmp_path}: is a folder"
+    (tmp_path / "in").mkdir()
+    for arguments in (["-"], [tmp_path / "out", "--document-format", "text"]):
+        assert error(tmp_path / "in", *arguments) == (
+            f"{tmp_path}/in: a folder requires a folder as --out, and no --document-format")
+    (tmp_path / "in").rmdir()
     if os.path.exists("/dev/full"):
-        assert error(text, "/dev/full") == "/dev/full: cannot be written: No space left on device"
+        (tmp_path / "a.html").write_text(HTML)
+        assert error(tmp_path / "a.html", "/dev/full") == "/dev/full: cannot be written: No space left on device"

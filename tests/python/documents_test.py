@@ -15,11 +15,12 @@ def translator(trained):
 
 
 def test_the_text_is_translated_and_all_else_stays(translator):
-    title, first = (translator.translate([text])[0].text for text in ["The dog sees the cat.", "He sleeps."])
-    translated = translator.translate_document(HTML, format="html")
-    begin = f'<html><body>\r\n<h1>{title}</h1>\n<p class="a">{first} '.encode()
-    assert translated.startswith(begin) and translated.endswith(b"</p></body>")
-    assert translated.count(b"<b>") == translated.count(b"</b>") == 1
+    title, text = (translator.translate([part])[0].text for part in
+                   ["The dog sees the cat.", "He sleeps. The dog sees the cat."])
+    translated = translator.translate_document(HTML, format="html").decode()
+    assert translated.count("<b>") == translated.count("</b>") == 1
+    body = f'<html><body>\r\n<h1>{title}</h1>\n<p class="a">{text}</p></body>'
+    assert translated.replace("<b>", "").replace("</b>", "") == body
 
 
 def test_files_are_translated_by_the_end_of_their_name(translator, tmp_path):

@@ -54,6 +54,7 @@ class PoReader {
     const size_t end = std::min(file_.find('\n', at_), file_.size());
     std::string_view comment = file_.substr(at_, end - at_);
     at_ = end;
+    if (comment.starts_with("#~")) is_fuzzy_ = false;  // the flags before it are those of an obsolete entry
     if (!comment.starts_with("#,") && !comment.starts_with("#=")) return;
     while (!comment.empty()) {
       comment.remove_prefix(std::min(comment.find_first_not_of(", \t\r#="), comment.size()));

@@ -1,5 +1,8 @@
 #include "documents/html.h"
 
+#include <fmt/format.h>
+#include <unicode/utf8.h>
+
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -12,7 +15,6 @@
 #include <vector>
 
 #include "documents/document.h"
-#include "documents/html.h"
 #include "documents/html_tokens.h"
 #include "documents/inline_run.h"
 
@@ -268,8 +270,41 @@ class HtmlSplitter {
   std::vector<RunItem> run_;  // since the last block tag
 };
 
+// Whether the document declares another encoding than UTF-8, in a <meta> or the declaration of XML.
+bool declares_other_encoding(std::string_view html) {
+  std::string begin(html.substr(0, 1024));
+  std::ranges::transform(begin, begin.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? char(c + 32) : c; });
+  for (const std::string_view name : {"charset="sv, "encoding="sv}) {
+    const size_t found = begin.find(name);
+    if (found == begin.npos) continue;
+    const size_t value = begin.find_first_not_of("\"' ", found + name.size());
+    if (value != begin.npos && begin.compare(value, 5, "utf-8") != 0 && begin.compare(value, 4, "utf8") != 0)
+      return true;
+  }
+  return false;
+}
+
+// References for all characters but those of ASCII, which most encodings share.
+void append_in_ascii(std::string_view text, std::string& to) {
+  std::string escaped;
+  append_as_html(text, escaped);
+  for (int64_t i = 0; i < std::ssize(escaped);) {
+    UChar32 code;
+    U8_NEXT_OR_FFFD(escaped.data(), i, std::ssize(escaped), code);
+    if (code < 0x80)
+      to += static_cast<char>(code);
+    else
+      to += fmt::format("&#{};", code);
+  }
+}
+
+constexpr TextSpelling kAsciiHtmlSpelling = {
+    [](std::string_view text, std::string& to) { return kXmlSpelling.decode(text, to); }, append_in_ascii};
+
 SplitText split(std::string html, bool is_xml) {
-  SplitText document{.bytes = std::move(html), .spelling = is_xml ? &kXmlSpelling : &kHtmlSpelling};
+  const TextSpelling* usual = is_xml ? &kXmlSpelling : &kHtmlSpelling;
+  const TextSpelling* spelling = declares_other_encoding(html) ? &kAsciiHtmlSpelling : usual;
+  SplitText document{.bytes = std::move(html), .spelling = spelling};
   HtmlSplitter(document, is_xml).split();
   return document;
 }

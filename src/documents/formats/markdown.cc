@@ -1,5 +1,5 @@
 // Markdown: CommonMark with GitHub's tables, strikethrough, task lists and autolinks, read by md4c, with marks of other
-// dialects (src/documents/markdown_mask.h).
+// dialects (src/documents/markdown/markdown_mask.h).
 #include <algorithm>
 #include <string>
 #include <string_view>

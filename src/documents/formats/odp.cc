@@ -1,4 +1,4 @@
-// Presentations (OpenDocument): see documents/open_document.h for what stays.
+// Presentations (OpenDocument): see documents/office/open_document.h for what stays.
 #include "documents/document.h"
 #include "documents/office/open_document.h"
 

@@ -1,4 +1,4 @@
-// Spreadsheets (OpenDocument): see documents/open_document.h for what stays.
+// Spreadsheets (OpenDocument): see documents/office/open_document.h for what stays.
 #include "documents/document.h"
 #include "documents/office/open_document.h"
 

@@ -12,6 +12,7 @@
 #include "core/fail.h"
 #include "documents/bilingual/bilingual_xml.h"
 #include "documents/document.h"
+#include "documents/languages.h"
 
 namespace qkv {
 namespace {
@@ -29,20 +30,6 @@ struct TmxUnit {
   std::string source_language;
   std::vector<TmxText> texts;
 };
-
-std::string folded_language(std::string_view tag) {
-  std::string folded(tag);
-  std::ranges::transform(folded, folded.begin(), [](char c) {
-    return c == '_' ? '-' : c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
-  });
-  return folded;
-}
-
-// Whether both are the same language, or one is the other with a region or script: "en" and "en-US".
-bool is_related_language(std::string_view a, std::string_view b) {
-  const std::string x = folded_language(a), y = folded_language(b);
-  return x == y || x.starts_with(y + "-") || y.starts_with(x + "-");
-}
 
 // Returns the text in this language, or else in a related one; nullptr if there is none. except: another text.
 const TmxText* find_language(const TmxUnit& unit, std::string_view language, const TmxText* except = nullptr) {

@@ -13,6 +13,7 @@
 #include "core/fail.h"
 #include "documents/bilingual/bilingual_xml.h"
 #include "documents/document.h"
+#include "documents/languages.h"
 
 namespace qkv {
 namespace {
@@ -201,8 +202,10 @@ class XliffSplitter {
   }
 
   void add(TextPart part) {
-    const bool has_language =
-        file_.token(language_element_).attribute(is_version_1_ ? "target-language" : "trgLang") != nullptr;
+    const std::string* named = file_.token(language_element_).attribute(is_version_1_ ? "target-language" : "trgLang");
+    const bool has_language = named != nullptr;
+    if (has_language && !options_.target_language.empty() && !is_related_language(*named, options_.target_language))
+      fail("the target language of the file is {} (asked for {})", named->substr(0, 32), options_.target_language);
     if (!has_language && (unnamed_.empty() || unnamed_.back() != language_element_))
       unnamed_.push_back(language_element_);
     file_.document.parts.push_back(std::move(part));

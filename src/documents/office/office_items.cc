@@ -177,7 +177,11 @@ class RunElements {
     const bool opens = item.kind == ItemKind::open, closes = item.kind == ItemKind::close;
     if (opens || closes) end_element();
     RunItem made = {.kind = item.kind, .begin = item.begin, .end = item.end, .name = item.name};
-    if (item.begin_cut != kNoRunPlace || item.end_cut != kNoRunPlace) made.written = complete(item);
+    if (item.begin_cut != kNoRunPlace || item.end_cut != kNoRunPlace) {
+      made.written = complete(item);
+      written_bytes_ += made.written.size();
+      check_written_bytes(document_, written_bytes_);
+    }
     if (opens) {
       made.run = mains_.of_element(i);
       levels_.push_back({made.run, made.run});
@@ -198,6 +202,7 @@ class RunElements {
   const SplitText& document_;
   const std::span<const VisibleItem> items_;
   const MainRuns& mains_;
+  size_t written_bytes_ = 0;
   std::vector<RunItem> made_ = {};
   std::vector<Level> levels_ = {};
 };

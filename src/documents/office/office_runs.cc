@@ -171,8 +171,8 @@ class OfficeSplitter {
     run.closing = document_.slice(tokens_[tokens_[i].partner].begin, end_of(i));
     if (properties == kNoPlace || run.opening.size() > kLongestRunMarkup) return run;
     for (const auto& [name, value] : tokens_[properties].attributes)
-      if (std::ranges::find(markup_.unseen_attributes, name) == markup_.unseen_attributes.end())
-        run.key += name + '=' + value + '\n';
+      if (std::ranges::find(markup_.unseen_attributes, *name) == markup_.unseen_attributes.end())
+        run.key += *name + '=' + value + '\n';
     for (size_t child = properties + 1; child < tokens_[properties].partner; child = behind(child))
       if (has_effect(child)) run.key += bytes_of(child);
     return run;
@@ -323,8 +323,8 @@ bool is_in_office_space(const XmlToken& tag, std::string_view space) {
 
 std::string_view office_attribute(const XmlToken& tag, std::string_view local_name) {
   for (const auto& [name, value] : tag.attributes)
-    if (name.ends_with(local_name) &&
-        (name.size() == local_name.size() || name[name.size() - local_name.size() - 1] == ' '))
+    if (name->ends_with(local_name) &&
+        (name->size() == local_name.size() || (*name)[name->size() - local_name.size() - 1] == ' '))
       return value;
   return "";
 }

@@ -54,7 +54,7 @@ OdfRole odf_role(std::string_view name) {
 // Returns the attribute of this name behind kOdfNames; nullptr if there is none.
 const std::string* odf_attribute(const XmlToken& token, std::string_view name) {
   const auto found = std::ranges::find_if(token.attributes, [&](const auto& attribute) {
-    const std::string_view full = attribute.first;
+    const std::string_view full = *attribute.first;
     return full.starts_with(kOdfNames) && full.substr(kOdfNames.size()) == name;
   });
   return found == token.attributes.end() ? nullptr : &found->second;
@@ -79,8 +79,8 @@ void append_odf_attribute(std::string_view text, std::string& to) {
 
 constexpr TextSpelling kOdfAttributeSpelling = {decode_odf_attribute, append_odf_attribute};
 
-// Returns the place of an attribute's value in a start tag of well-formed XML; expat does not report it. local: the name
-// behind its prefix.
+// Returns the place of an attribute's value in a start tag of well-formed XML; expat does not report it. local: the
+// name behind its prefix.
 std::optional<ByteRange> odf_attribute_value(const SplitText& document, const XmlToken& tag, std::string_view local) {
   constexpr std::string_view kSpace = "\t\n\r ";
   const std::string_view bytes = document.slice(0, tag.end);
@@ -238,7 +238,7 @@ class OpenDocumentSplitter {
     if (parent && code_styles_.contains(*parent)) code_styles_.insert(*name);
     if (*family != "text" || style.attributes.size() != 2) return;
     for (size_t t = i + 1; t < style.partner; t++)
-      if (std::ranges::any_of(tokens_[t].attributes, [](const auto& a) { return !a.first.ends_with("rsid"); })) return;
+      if (std::ranges::any_of(tokens_[t].attributes, [](const auto& a) { return !a.first->ends_with("rsid"); })) return;
     plain_styles_.insert(*name);
   }
 

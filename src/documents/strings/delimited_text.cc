@@ -131,7 +131,6 @@ class ChosenColumns {
   }
 
   bool holds(size_t column) const { return chosen_.empty() || (column < chosen_.size() && chosen_[column]); }
-  bool has_name() const { return has_name_; }
 
  private:
   void choose_by_name(const std::string& column, const std::vector<std::string>& names) {
@@ -139,7 +138,6 @@ class ChosenColumns {
     bool is_found = false;
     for (size_t i = 0; i < names.size(); i++)
       if (names[i] == column) chosen_[i] = is_found = true;
-    has_name_ = true;
     if (is_found) return;
     std::string known;
     for (const std::string& name : std::span(names).first(std::min(names.size(), kListed)))
@@ -149,7 +147,6 @@ class ChosenColumns {
   }
 
   std::vector<bool> chosen_;  // empty: all columns
-  bool has_name_ = false;
 };
 
 class DelimitedSplitter {
@@ -167,7 +164,7 @@ class DelimitedSplitter {
     for (const DelimitedCell& cell : cells) names.emplace_back(without_outer_space(value_of(cell)));
     if (!reader.problem().empty()) return reader.problem();
     const ChosenColumns chosen(columns, columns.empty() ? std::vector<std::string>() : names);
-    if (is_open && chosen.has_name()) is_open = reader.next(cells);
+    if (is_open && !columns.empty()) is_open = reader.next(cells);
     for (; is_open; is_open = reader.next(cells))
       for (size_t i = 0; i < cells.size(); i++)
         if (chosen.holds(i)) add(cells[i]);
@@ -203,7 +200,7 @@ class DelimitedSplitter {
 
 size_t mark_size(std::string_view text) { return text.starts_with("\uFEFF") ? 3 : 0; }
 
-constexpr std::string_view kSeparators = ",;\t";
+constexpr std::string_view kSeparators = ",;\t|";
 
 // Returns the separator that stands most often in the first row outside of quotes; a comma if there is none.
 char find_separator(std::string_view text) {

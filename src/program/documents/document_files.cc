@@ -27,7 +27,7 @@ FolderDocuments documents_in(const std::string& folder) {
     const std::string name = entry->path().filename().string();
     if (name.starts_with('.')) {
       entry.disable_recursion_pending();
-    } else if (entry->is_regular_file()) {
+    } else if (std::error_code unreadable; !entry->is_directory(unreadable)) {
       auto& files = format_of_file(name) ? found.documents : found.others;
       files.push_back(entry->path().lexically_relative(folder).string());
     }

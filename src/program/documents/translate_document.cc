@@ -29,6 +29,10 @@ std::vector<DocumentInfo> known_document_formats() {
 TranslatedDocument translate_document(const Translator& translator, std::string_view name, std::string bytes,
                                       const TranslateOptions& options, const DocumentOptions& document_options) {
   const DocumentFormat& format = document_format(name, document_options);
+  const bool has_columns = format.name == "csv" || format.name == "tsv";
+  if (!document_options.columns.empty() && !has_columns)
+    fail("{}: columns require a CSV or TSV document (is {})", in_one_line(name), format.name);
+  translator.translate(std::vector<std::string>(), options);  // checks the options
   try {
     DocumentOptions with_languages = document_options;
     if (with_languages.source_language.empty()) with_languages.source_language = options.source_language;
@@ -50,9 +54,12 @@ int64_t translate_document_file(const Translator& translator, const std::string&
   std::error_code error;
   if (std::filesystem::equivalent(path, out, error))
     fail("{}: is the document itself; its translation requires another name", in_one_line(out));
+  if (std::filesystem::is_directory(out, error)) fail("{}: is a folder", in_one_line(out));
   std::string bytes = read_file(path, kMostDocumentBytes, Accepts::pipe);
+  AtomicFile file(out);  // before the work is done
   const TranslatedDocument translated = translate_document(translator, path, std::move(bytes), options, document);
-  write_file_atomic(out, translated.bytes);
+  file.write(translated.bytes);
+  file.commit();
   return translated.parts;
 }
 

@@ -5,7 +5,7 @@ const documents = new Requests('document');
 // The file's name with the language, as in "letter.de.docx".
 function translatedName(name, to) {
   const dot = name.lastIndexOf('.');
-  return to === 'und' ? name : `${name.slice(0, dot)}.${to}${name.slice(dot)}`;
+  return to === 'und' || dot < 0 ? name : `${name.slice(0, dot)}.${to}${name.slice(dot)}`;
 }
 
 function showDocuments({filesTranslation, supportedFilesFormat}) {
@@ -17,6 +17,7 @@ $('file').onchange = async () => {
   const [file] = $('file').files, state = $('file-state'), link = $('result'), form = new FormData();
   link.hidden = true;
   if (!file) return;
+  $('file').value = '';
   const to = $('to').value;
   for (const [name, value] of Object.entries({file, source: $('from').value, target: to})) form.append(name, value);
   state.textContent = 'Translating ' + file.name;
