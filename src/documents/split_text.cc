@@ -11,8 +11,6 @@ namespace {
 
 constexpr std::string_view kCdata = "<![CDATA[", kCdataEnd = "]]>";
 
-size_t decode_nothing(std::string_view, std::string&) { return 0; }
-
 void append_plain(std::string_view text, std::string& to) { to += text; }
 
 size_t decode_html(std::string_view text, std::string& to) {
@@ -54,6 +52,8 @@ void append_as_xml(std::string_view text, std::string& to) {
 }
 
 }  // namespace
+
+size_t decode_nothing(std::string_view, std::string&) { return 0; }
 
 const TextSpelling kPlainSpelling = {decode_nothing, append_plain};
 const TextSpelling kHtmlSpelling = {decode_html, append_as_html};

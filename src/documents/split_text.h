@@ -29,6 +29,9 @@ struct TextSpelling {
   void (*repair)(const TextPart& part, std::span<const WrittenTag> tags, std::string& written) = nullptr;
 };
 
+// For spellings in which every character stands for itself, and texts that their format has decoded. Returns 0.
+size_t decode_nothing(std::string_view text, std::string& to);
+
 extern const TextSpelling kPlainSpelling;  // every character stands for itself
 extern const TextSpelling kHtmlSpelling;   // references
 extern const TextSpelling kXmlSpelling;    // references of XML, and CDATA sections

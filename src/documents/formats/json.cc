@@ -39,8 +39,8 @@ void append_ascii_json(std::string_view text, std::string& to) {
   });
 }
 
-const TextSpelling kJsonSpelling = {decode_by_reader, append_json};
-const TextSpelling kAsciiJsonSpelling = {decode_by_reader, append_ascii_json};
+const TextSpelling kJsonSpelling = {decode_nothing, append_json};
+const TextSpelling kAsciiJsonSpelling = {decode_nothing, append_ascii_json};
 
 // Whether a document without other bytes than ASCII has escapes of other characters, as Python's json writes them.
 bool spells_json_in_ascii(std::string_view text) {

@@ -31,9 +31,7 @@ void append_markdown_value(std::string_view text, std::string& to) {
   }
 }
 
-size_t decode_markdown_value(std::string_view, std::string&) { return 0; }
-
-constexpr TextSpelling kMarkdownValueSpelling = {decode_markdown_value, append_markdown_value};
+constexpr TextSpelling kMarkdownValueSpelling = {decode_nothing, append_markdown_value};
 
 // Returns the bytes with each line end and the prefix of the line after it replaced by a line feed.
 std::string without_markdown_prefixes(std::string_view bytes) {

@@ -87,11 +87,9 @@ void append_po_lines(std::string_view text, std::string& to) {
   }
 }
 
-size_t decode_no_po(std::string_view, std::string&) { return 0; }
-
 template <size_t columns>
-constexpr TextSpelling kPoSpellings[] = {{decode_no_po, append_po_lines<columns, false>},
-                                         {decode_no_po, append_po_lines<columns, true>}};
+constexpr TextSpelling kPoSpellings[] = {{decode_nothing, append_po_lines<columns, false>},
+                                         {decode_nothing, append_po_lines<columns, true>}};
 
 bool has_letter_or_digit(std::string_view text) {
   for (int64_t i = 0; i < std::ssize(text);) {

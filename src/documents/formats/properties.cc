@@ -36,8 +36,8 @@ void append_property(std::string_view text, std::string& to) {
                       [&](UChar32 code, std::string_view c) { append_property_character(code, c, is_ascii, to); });
 }
 
-const TextSpelling kPropertySpelling = {decode_by_reader, append_property<false>};
-const TextSpelling kAsciiPropertySpelling = {decode_by_reader, append_property<true>};
+const TextSpelling kPropertySpelling = {decode_nothing, append_property<false>};
+const TextSpelling kAsciiPropertySpelling = {decode_nothing, append_property<true>};
 
 // Reads the lines as java.util.Properties does, by hand: bytes must stay, and no library says where values are.
 class PropertiesSplitter {

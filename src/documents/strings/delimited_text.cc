@@ -49,10 +49,10 @@ void append_cell_without_quotes(std::string_view text, std::string& to) {
   for (const char c : text) to += c == '\t' || c == '\r' || c == '\n' ? ' ' : c;
 }
 
-const TextSpelling kQuotedCellSpelling = {decode_by_reader, append_quoted_cell};
-const TextSpelling kCsvCellSpelling = {decode_by_reader, append_csv_cell};
-const TextSpelling kTsvCellSpelling = {decode_by_reader, append_tsv_cell};
-const TextSpelling kUnquotableCellSpelling = {decode_by_reader, append_cell_without_quotes};
+const TextSpelling kQuotedCellSpelling = {decode_nothing, append_quoted_cell};
+const TextSpelling kCsvCellSpelling = {decode_nothing, append_csv_cell};
+const TextSpelling kTsvCellSpelling = {decode_nothing, append_tsv_cell};
+const TextSpelling kUnquotableCellSpelling = {decode_nothing, append_cell_without_quotes};
 
 struct DelimitedCell {
   ByteRange bytes;  // quotes included

@@ -59,8 +59,6 @@ void add_string_part(SplitText& document, ByteRange bytes, std::string_view valu
   document.parts.push_back(std::move(part));
 }
 
-size_t decode_by_reader(std::string_view, std::string&) { return 0; }
-
 void append_unicode_escape(UChar32 code, std::string& to) {
   if (U_IS_SUPPLEMENTARY(code)) {
     append_unicode_escape(U16_LEAD(code), to);

@@ -25,9 +25,6 @@ std::string_view without_outer_space(std::string_view text);
 void add_string_part(SplitText& document, ByteRange bytes, std::string_view value, const TextSpelling& spelling,
                      std::string_view quote = "");
 
-// Decoder of a spelling whose strings are decoded by the reader of their format.
-size_t decode_by_reader(std::string_view text, std::string& to);
-
 // Calls visit(code, character) for each character of valid UTF-8.
 template <class Visit>
 void for_each_code_point(std::string_view text, Visit visit) {

@@ -135,11 +135,11 @@ bool is_yaml_value(std::string_view plain) {
          plain.find_first_not_of("+-.:_0123456789 \teEtTzZ") == plain.npos;
 }
 
-const TextSpelling kYamlPlainSpelling = {decode_by_reader, append_plain_scalar};
-const TextSpelling kYamlFlowSpelling = {decode_by_reader, append_flow_scalar};
-const TextSpelling kYamlSingleSpelling = {decode_by_reader, append_single_scalar};
-const TextSpelling kYamlDoubleSpelling = {decode_by_reader, append_double};
-const TextSpelling kYamlBlockSpelling = {decode_by_reader, append_block_line};
-const TextSpelling kYamlFoldedSpelling = {decode_by_reader, append_folded};
+const TextSpelling kYamlPlainSpelling = {decode_nothing, append_plain_scalar};
+const TextSpelling kYamlFlowSpelling = {decode_nothing, append_flow_scalar};
+const TextSpelling kYamlSingleSpelling = {decode_nothing, append_single_scalar};
+const TextSpelling kYamlDoubleSpelling = {decode_nothing, append_double};
+const TextSpelling kYamlBlockSpelling = {decode_nothing, append_block_line};
+const TextSpelling kYamlFoldedSpelling = {decode_nothing, append_folded};
 
 }  // namespace qkv
