@@ -91,7 +91,10 @@ void check_put_back(const SplitText& document, const TextPart& part, std::minstd
   for (size_t i = 0; i < part.tags.size(); i++) source.push_back({i, 0});
   require(tags_around(part, placed) == tags_around(part, source), "elements are nested as in the source");
   const std::string put = restore_markup(document, part, translation);
-  if (document.spelling == &kPlainSpelling || translation.text() == part.text) return;
+  const bool has_other_tags = std::ranges::any_of(part.tags, [&](const InlineTag& tag) {
+    return !document.bytes_of(tag).starts_with('<');  // {\an8} of a subtitle
+  });
+  if (document.spelling == &kPlainSpelling || has_other_tags || translation.text() == part.text) return;
   size_t at = 0;
   for (const PlacedTag& tag : placed) {
     at = put.find('<', at);

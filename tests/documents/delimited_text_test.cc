@@ -27,6 +27,7 @@ TEST(CsvFiles, TheFirstRowSaysTheSeparator) {
   EXPECT_EQ(marked("csv", "\"a;\"\";b\",c 2\";d,e\n"), "\"«a;\"\";b»\",\"«c 2\"\";d»\",«e»\n");
   EXPECT_EQ(marked("csv", "sep=;\r\na, b, c;d\n"), "sep=;\r\n\"«a, b, c»\";«d»\n");
   EXPECT_EQ(marked("csv", "sep=|\na|b\n"), "sep=|\n«a»|«b»\n");
+  EXPECT_EQ(StringDocument("csv", "a,b\n").with({"c|d|e", "f"}), "\"c|d|e\",f\n");
   EXPECT_EQ(marked("csv", "name|text\nx1|a, b\n"), "«name»|«text»\nx1|\"«a, b»\"\n");
 }
 

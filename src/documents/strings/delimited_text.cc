@@ -29,9 +29,11 @@ void append_with_quotes(std::string_view text, std::string& to) {
 
 // The text of a part without tags comes as a whole, so that it is known here whether it needs quotes.
 
+constexpr std::string_view kSeparators = ",;\t|", kCsvMarks = ",;\t|\"\r\n";
+
 // Quotes a text with any separator, so that other programs find the same one.
 void append_csv_cell(std::string_view text, std::string& to) {
-  if (text.find_first_of(",;\t\"\r\n") == text.npos && without_outer_space(text).size() == text.size())
+  if (text.find_first_of(kCsvMarks) == text.npos && without_outer_space(text).size() == text.size())
     to += text;
   else
     append_with_quotes(text, to);
@@ -199,8 +201,6 @@ class DelimitedSplitter {
 };
 
 size_t mark_size(std::string_view text) { return text.starts_with("\uFEFF") ? 3 : 0; }
-
-constexpr std::string_view kSeparators = ",;\t|";
 
 // Returns the separator that stands most often in the first row outside of quotes; a comma if there is none.
 char find_separator(std::string_view text) {
