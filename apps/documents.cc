@@ -13,6 +13,7 @@
 
 #include "commands.h"
 #include "program/documents/document_files.h"
+#include "program/lines/parts.h"
 #include "qkv/error.h"
 #include "signals.h"
 #include "terminal.h"
@@ -101,7 +102,7 @@ void translate_one(const qkv::Translator& translator, const std::string& path, c
 
 void translate_folder(const qkv::Translator& translator, const std::string& folder, const std::string& out,
                       const qkv::TranslateOptions& options, const qkv::DocumentOptions& document) {
-  qkv::check_document_folders(folder, out);
+  qkv::check_apart(folder, out, "documents", "translations");
   const qkv::FolderDocuments found = qkv::documents_in(folder);
   size_t written = 0, present = 0, failed = 0;
   for (const std::string& name : found.documents) {

@@ -20,7 +20,7 @@ struct DocumentsOptions {
 // and of their output, which --document excludes.
 void add_documents_options(CLI::App& command, DocumentsOptions& options, const std::vector<std::string>& others);
 
-// Translates a document, or those of a folder, into `out`. Throws qkv::Error, after all others are translated, if some
-// of a folder have failed, and Interrupted after Ctrl-C.
+// Translates a document, or those of a folder, into `out`. If documents of a folder fail, the others are translated and
+// qkv::Error is thrown at the end. Throws Interrupted after Ctrl-C.
 void translate_documents(const qkv::Translator& translator, const DocumentsOptions& options, const std::string& out,
                          qkv::TranslateOptions translate);

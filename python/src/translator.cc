@@ -20,14 +20,20 @@ namespace {
 
 using Lines = std::vector<std::string>;
 
+// Returns options that add notes to the list, and handle signals from time to time.
+TranslateOptions options_with_notes(const nb::dict& values, const char* function, Lines& notes) {
+  TranslateOptions options = options_of<TranslateOptions>(values, function);
+  options.on_note = [&notes](const std::string& note) { notes.push_back(note); };
+  options.on_progress = [](int64_t) { handle_signals(); };
+  return options;
+}
+
 // Returns translations, and notes on lines that were translated in parts. Handles signals from time to time.
 std::pair<std::vector<Translation>, Lines> translate(const Translator& translator, const Lines& lines,
                                                      const nb::dict& values, const Lines& prefixes,
                                                      const nb::object& on_token) {
   Lines notes;
-  TranslateOptions options = options_of<TranslateOptions>(values, "translate");
-  options.on_note = [&](const std::string& note) { notes.push_back(note); };
-  options.on_progress = [](int64_t) { handle_signals(); };
+  TranslateOptions options = options_with_notes(values, "translate", notes);
   if (on_token.is_valid() && !on_token.is_none())
     options.on_token = [&](const TokenReport& report) {
       const nb::gil_scoped_acquire gil;
@@ -53,9 +59,7 @@ std::pair<nb::bytes, Lines> translate_bytes(const Translator& translator, const 
                                             const nb::bytes& document, const nb::dict& values,
                                             const DocumentOptions& document_options) {
   Lines notes;
-  TranslateOptions options = options_of<TranslateOptions>(values, "translate_document");
-  options.on_note = [&](const std::string& note) { notes.push_back(note); };
-  options.on_progress = [](int64_t) { handle_signals(); };
+  const TranslateOptions options = options_with_notes(values, "translate_document", notes);
   std::string bytes(document.c_str(), document.size());
   TranslatedDocument translated;
   {
@@ -69,9 +73,7 @@ std::pair<nb::bytes, Lines> translate_bytes(const Translator& translator, const 
 Lines translate_file(const Translator& translator, const nb::bytes& path, const nb::bytes& out, const nb::dict& values,
                      const DocumentOptions& document_options) {
   Lines notes;
-  TranslateOptions options = options_of<TranslateOptions>(values, "translate_document");
-  options.on_note = [&](const std::string& note) { notes.push_back(note); };
-  options.on_progress = [](int64_t) { handle_signals(); };
+  const TranslateOptions options = options_with_notes(values, "translate_document", notes);
   const std::string from(path.c_str(), path.size()), to(out.c_str(), out.size());
   const nb::gil_scoped_release release;
   translate_document_file(translator, from, to, options, document_options);
@@ -190,14 +192,12 @@ void bind_translator(nb::module_& m) {
       .def("translate", translate, nb::arg(), nb::arg(), nb::arg(), nb::arg().none())
       .def("translate_bytes",
            [](const Translator& t, const std::string& name, const nb::bytes& bytes, const nb::dict& values,
-              const std::string& format, const Lines& columns,
-              const std::pair<std::string, std::string>& languages) {
+              const std::string& format, const Lines& columns, const std::pair<std::string, std::string>& languages) {
              return translate_bytes(t, name, bytes, values, document_options_of(format, columns, languages));
            })
       .def("translate_file",
            [](const Translator& t, const nb::bytes& path, const nb::bytes& out, const nb::dict& values,
-              const std::string& format, const Lines& columns,
-              const std::pair<std::string, std::string>& languages) {
+              const std::string& format, const Lines& columns, const std::pair<std::string, std::string>& languages) {
              return translate_file(t, path, out, values, document_options_of(format, columns, languages));
            })
       .def("score", score)

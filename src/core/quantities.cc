@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "core/ascii.h"
 #include "core/fail.h"
 #include "core/json.h"
 #include "qkv/field.h"
@@ -32,8 +33,7 @@ bool split(std::string_view text, Number& number, std::string& unit) {
   if (error != std::errc()) return false;
   std::string_view rest(end, static_cast<size_t>(text.data() + text.size() - end));
   if (rest.size() > 1 && rest[0] == ' ') rest.remove_prefix(1);
-  unit = rest;
-  for (char& c : unit) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+  unit = ascii_lower(rest);
   return true;
 }
 

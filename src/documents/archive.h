@@ -23,7 +23,8 @@ std::vector<ArchiveMember> read_members(const std::string& archive,
                                         uint64_t most_bytes);
 
 // Returns the archive with the bytes of these members replaced. All other members keep their compressed bytes, and
-// every member its place and its time. Replaced ones are compressed unless they were stored. If no member differs, the archive keeps its bytes.
+// every member its place and its time. Replaced ones are compressed unless they were stored. If no member differs, the
+// archive keeps its bytes.
 std::string replace_members(const std::string& archive, std::span<const ArchiveMember> members);
 
 }  // namespace qkv

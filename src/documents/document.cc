@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/ascii.h"
 #include "core/fail.h"
 #include "documents/archive.h"
 #include "documents/document_encoding.h"
@@ -12,9 +13,7 @@ namespace qkv {
 namespace {
 
 bool ends_with_extension(std::string_view name, std::string_view extension) {
-  if (name.size() <= extension.size()) return false;
-  const auto same = [](char a, char b) { return (a >= 'A' && a <= 'Z' ? a + 32 : a) == b; };
-  return std::ranges::equal(name.substr(name.size() - extension.size()), extension, same);
+  return name.size() > extension.size() && equals_ignoring_case(name.substr(name.size() - extension.size()), extension);
 }
 
 }  // namespace

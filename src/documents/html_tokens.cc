@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <unordered_map>
 
+#include "core/ascii.h"
 #include "documents/assets/character_references.txt.h"
 
 namespace qkv {
@@ -17,14 +18,6 @@ constexpr std::string_view kHtmlSpace = "\t\n\f\r ";
 
 bool is_html_space(char c) { return kHtmlSpace.find(c) != kHtmlSpace.npos; }
 bool is_tag_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
-char lower_ascii(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; }
-
-std::string lower_ascii(std::string_view text) {
-  std::string lower(text);
-  std::ranges::transform(lower, lower.begin(), [](char c) { return lower_ascii(c); });
-  return lower;
-}
-
 bool is_any_of(std::string_view name, std::initializer_list<std::string_view> names) {
   return std::ranges::find(names, name) != names.end();
 }
@@ -33,7 +26,7 @@ bool is_any_of(std::string_view name, std::initializer_list<std::string_view> na
 bool is_tag_of(std::string_view html, size_t at, std::string_view start, std::string_view name) {
   if (html.substr(at, start.size()) != start || at + start.size() + name.size() >= html.size()) return false;
   const char next = html[at + start.size() + name.size()];
-  return lower_ascii(html.substr(at + start.size(), name.size())) == name &&
+  return ascii_lower(html.substr(at + start.size(), name.size())) == name &&
          (is_html_space(next) || next == '/' || next == '>');
 }
 
@@ -234,7 +227,7 @@ void HtmlTokenizer::read_tag(HtmlToken& token) {
   const bool is_end = html_[at_ + 1] == '/';
   const size_t name = at_ + (is_end ? 2 : 1);
   at_ = std::min(html_.find_first_of("\t\n\f\r />", name), html_.size());
-  token.name = lower_ascii(html_.substr(name, at_ - name));
+  token.name = ascii_lower(html_.substr(name, at_ - name));
   has_translate_ = has_class_ = false;
   while (at_ < html_.size() && html_[at_] != '>') {
     token.is_self_closing = html_[at_] == '/';
@@ -251,7 +244,7 @@ void HtmlTokenizer::read_tag(HtmlToken& token) {
 void HtmlTokenizer::read_attribute(HtmlToken& token) {
   const size_t begin = at_;
   at_ = std::min(html_.find_first_of("\t\n\f\r />=", begin + 1), html_.size());  // a name may begin with "="
-  const std::string name = at_ - begin > 9 ? "" : lower_ascii(html_.substr(begin, at_ - begin));
+  const std::string name = at_ - begin > 9 ? "" : ascii_lower(html_.substr(begin, at_ - begin));
   std::string_view value;
   size_t equals = std::min(html_.find_first_not_of(kHtmlSpace, at_), html_.size());
   if (byte(equals) == '=') {
@@ -264,7 +257,7 @@ void HtmlTokenizer::read_attribute(HtmlToken& token) {
   }
   if (name == "translate" && !has_translate_) {
     has_translate_ = true;
-    token.is_untranslated |= lower_ascii(value) == "no";
+    token.is_untranslated |= ascii_lower(value) == "no";
   } else if (name == "class" && !has_class_) {
     has_class_ = true;
     token.is_untranslated |= has_any_word(value, {"notranslate"});

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <utility>
 
+#include "core/ascii.h"
 #include "text/unicode.h"
 
 namespace qkv {
@@ -20,7 +21,6 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 3> kLibreTra
 bool is_lower_letter(char c) { return c >= 'a' && c <= 'z'; }
 bool is_upper_letter(char c) { return c >= 'A' && c <= 'Z'; }
 bool is_any_letter(char c) { return is_lower_letter(c) || is_upper_letter(c); }
-char in_lower(char c) { return is_upper_letter(c) ? static_cast<char>(c + 32) : c; }
 char in_upper(char c) { return is_lower_letter(c) ? static_cast<char>(c - 32) : c; }
 
 bool are_letters(std::string_view text) { return std::ranges::all_of(text, is_any_letter); }
@@ -70,14 +70,14 @@ std::optional<std::string> language_code(std::string_view text) {
   std::string code;
   std::string_view subtag = take_subtag(text);
   if ((subtag.size() != 2 && subtag.size() != 3) || !are_letters(subtag)) return std::nullopt;
-  for (const char c : subtag) code += in_lower(c);
+  for (const char c : subtag) code += ascii_lower(c);
   if (text.empty())
     for (const auto& [name, meant] : kLibreTranslateCodes)
       if (code == name) return std::string(meant);
   subtag = take_subtag(text);
   if (subtag.size() == 4 && are_letters(subtag)) {
     code += '-';
-    for (size_t i = 0; i < subtag.size(); i++) code += i == 0 ? in_upper(subtag[i]) : in_lower(subtag[i]);
+    for (size_t i = 0; i < subtag.size(); i++) code += i == 0 ? in_upper(subtag[i]) : ascii_lower(subtag[i]);
     subtag = take_subtag(text);
   }
   if ((subtag.size() == 2 && are_letters(subtag)) || (subtag.size() == 3 && are_digits(subtag))) {
@@ -159,10 +159,8 @@ size_t count_tokens(std::string_view text, std::span<const std::string> pieces, 
 }
 
 std::string folded_language(std::string_view tag) {
-  std::string folded(tag);
-  std::ranges::transform(folded, folded.begin(), [](char c) {
-    return c == '_' ? '-' : c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
-  });
+  std::string folded = ascii_lower(tag);
+  std::ranges::replace(folded, '_', '-');
   return folded;
 }
 

@@ -17,14 +17,6 @@ size_t decode_html(std::string_view text, std::string& to) {
   return text.starts_with('&') ? decode_reference(text, to) : 0;
 }
 
-size_t decode_xml(std::string_view text, std::string& to) {
-  if (!text.starts_with(kCdata)) return decode_html(text, to);
-  const size_t end = text.find(kCdataEnd, kCdata.size());
-  if (end == text.npos) return 0;
-  to += text.substr(kCdata.size(), end - kCdata.size());
-  return end + kCdataEnd.size();
-}
-
 // XML has no characters for U+FFFE, U+FFFF and most control characters, not even as references.
 bool is_in_xml(std::string_view text) {
   const auto c = static_cast<unsigned char>(text[0]);
@@ -54,6 +46,14 @@ void append_as_xml(std::string_view text, std::string& to) {
 }  // namespace
 
 size_t decode_nothing(std::string_view, std::string&) { return 0; }
+
+size_t decode_xml(std::string_view text, std::string& to) {
+  if (!text.starts_with(kCdata)) return decode_html(text, to);
+  const size_t end = text.find(kCdataEnd, kCdata.size());
+  if (end == text.npos) return 0;
+  to += text.substr(kCdata.size(), end - kCdata.size());
+  return end + kCdataEnd.size();
+}
 
 const TextSpelling kPlainSpelling = {decode_nothing, append_plain};
 const TextSpelling kHtmlSpelling = {decode_html, append_as_html};

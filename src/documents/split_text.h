@@ -31,6 +31,8 @@ struct TextSpelling {
 
 // For spellings in which every character stands for itself, and texts that their format has decoded. Returns 0.
 size_t decode_nothing(std::string_view text, std::string& to);
+// For references of XML and HTML, and CDATA sections.
+size_t decode_xml(std::string_view text, std::string& to);
 
 extern const TextSpelling kPlainSpelling;  // every character stands for itself
 extern const TextSpelling kHtmlSpelling;   // references
@@ -89,9 +91,6 @@ struct SplitText {
   size_t written_bytes = 0;  // of the tags of all parts
 
   std::string_view bytes_of(const TextPart& part) const { return slice(part.begin, part.end); }
-  std::string_view source_of(const TextPart& part) const {
-    return part.source ? slice(part.source->begin, part.source->end) : bytes_of(part);
-  }
   std::string_view bytes_of(const InlineTag& tag) const {
     return tag.written.empty() ? slice(tag.begin, tag.end) : std::string_view(tag.written);
   }

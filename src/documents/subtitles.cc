@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/ascii.h"
 #include "documents/inline_run.h"
 
 namespace qkv {
@@ -133,8 +134,7 @@ class SubtitleSplitter {
     if (tag[0] == '{' || is_decimal(tag[1])) return {RunItem::Kind::single, at, at + size};
     const bool is_end = tag[1] == '/';
     const size_t begin = is_end ? 2 : 1;
-    std::string name(tag.substr(begin, tag.find_first_of(" \t/>", begin) - begin));
-    std::ranges::transform(name, name.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? char(c + 32) : c; });
+    const std::string name = ascii_lower(tag.substr(begin, tag.find_first_of(" \t/>", begin) - begin));
     return {is_end ? RunItem::Kind::close : RunItem::Kind::open, at, at + size, &*names_.insert(name).first};
   }
 

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/ascii.h"
 #include "core/fail.h"
 #include "documents/document.h"
 #include "documents/html.h"
@@ -94,9 +95,7 @@ SplitText check_epub_encryption(std::string xml, const DocumentOptions&) {
 
 SplitFunction epub_member(std::string_view name) {
   if (name == "META-INF/encryption.xml") return check_epub_encryption;
-  std::string extension(name.substr(std::min(name.rfind('.'), name.size())));
-  for (char& c : extension)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c + 32);
+  const std::string extension = ascii_lower(name.substr(std::min(name.rfind('.'), name.size())));
   if (is_any_epub_name(extension, {".xhtml", ".html", ".htm", ".xht"})) return split_chapter;
   if (extension == ".opf") return split_epub_package;
   if (extension == ".ncx") return split_ncx;

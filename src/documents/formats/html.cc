@@ -1,7 +1,6 @@
 #include "documents/html.h"
 
 #include <fmt/format.h>
-#include <unicode/utf8.h>
 
 #include <algorithm>
 #include <array>
@@ -14,9 +13,11 @@
 #include <utility>
 #include <vector>
 
+#include "core/ascii.h"
 #include "documents/document.h"
 #include "documents/html_tokens.h"
 #include "documents/inline_run.h"
+#include "documents/strings/string_part.h"
 
 namespace qkv {
 namespace {
@@ -272,8 +273,7 @@ class HtmlSplitter {
 
 // Whether the document declares another encoding than UTF-8, in a <meta> or the declaration of XML.
 bool declares_other_encoding(std::string_view html) {
-  std::string begin(html.substr(0, 1024));
-  std::ranges::transform(begin, begin.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? char(c + 32) : c; });
+  const std::string begin = ascii_lower(html.substr(0, 1024));
   for (const std::string_view name : {"charset="sv, "encoding="sv}) {
     const size_t found = begin.find(name);
     if (found == begin.npos) continue;
@@ -288,18 +288,15 @@ bool declares_other_encoding(std::string_view html) {
 void append_in_ascii(std::string_view text, std::string& to) {
   std::string escaped;
   append_as_html(text, escaped);
-  for (int64_t i = 0; i < std::ssize(escaped);) {
-    UChar32 code;
-    U8_NEXT_OR_FFFD(escaped.data(), i, std::ssize(escaped), code);
+  for_each_code_point(escaped, [&](UChar32 code, std::string_view character) {
     if (code < 0x80)
-      to += static_cast<char>(code);
+      to += character;
     else
       to += fmt::format("&#{};", code);
-  }
+  });
 }
 
-constexpr TextSpelling kAsciiHtmlSpelling = {
-    [](std::string_view text, std::string& to) { return kXmlSpelling.decode(text, to); }, append_in_ascii};
+constexpr TextSpelling kAsciiHtmlSpelling = {decode_xml, append_in_ascii};
 
 SplitText split(std::string html, bool is_xml) {
   const TextSpelling* usual = is_xml ? &kXmlSpelling : &kHtmlSpelling;

@@ -5,7 +5,6 @@
 #include <unicode/brkiter.h>
 #include <unicode/uchar.h>
 #include <unicode/utext.h>
-#include <unicode/utf8.h>
 
 #include <algorithm>
 #include <iterator>
@@ -18,6 +17,7 @@
 #include "core/to_size.h"
 #include "documents/bilingual/po_entries.h"
 #include "documents/document.h"
+#include "documents/strings/string_part.h"
 
 namespace qkv {
 namespace {
@@ -29,12 +29,10 @@ constexpr size_t kBehindForm = kPoWidth - std::string_view("msgstr[0] ").size();
 
 size_t po_columns(std::string_view text) {
   size_t columns = 0;
-  for (int64_t i = 0; i < std::ssize(text);) {
-    UChar32 code;
-    U8_NEXT_OR_FFFD(text.data(), i, std::ssize(text), code);
+  for_each_code_point(text, [&](UChar32 code, std::string_view) {
     const int32_t width = u_getIntPropertyValue(code, UCHAR_EAST_ASIAN_WIDTH);
     columns += width == U_EA_WIDE || width == U_EA_FULLWIDTH ? 2 : 1;
-  }
+  });
   return columns;
 }
 
@@ -92,12 +90,9 @@ constexpr TextSpelling kPoSpellings[] = {{decode_nothing, append_po_lines<column
                                          {decode_nothing, append_po_lines<columns, true>}};
 
 bool has_letter_or_digit(std::string_view text) {
-  for (int64_t i = 0; i < std::ssize(text);) {
-    UChar32 code;
-    U8_NEXT_OR_FFFD(text.data(), i, std::ssize(text), code);
-    if (u_isalnum(code)) return true;
-  }
-  return false;
+  bool has = false;
+  for_each_code_point(text, [&](UChar32 code, std::string_view) { has |= u_isalnum(code) != 0; });
+  return has;
 }
 
 class PoSplitter {

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "core/ascii.h"
 #include "core/fail.h"
 #include "documents/document.h"
 #include "documents/strings/string_part.h"
@@ -129,7 +130,7 @@ class PropertiesSplitter {
     UChar32 code = 0;
     for (size_t i = at_ + 1; i < at_ + 5; i++) {
       const char c = i < text_.size() ? text_[i] : ' ';
-      const size_t digit = std::string_view("0123456789abcdef").find(c >= 'A' && c <= 'F' ? char(c + 32) : c);
+      const size_t digit = std::string_view("0123456789abcdef").find(ascii_lower(c));
       if (digit == std::string_view::npos) fail_at(at_ - 1, "must be \\u and four hexadecimal digits");
       code = code * 16 + static_cast<UChar32>(digit);
     }

@@ -1,7 +1,7 @@
 // YAML files of texts, such as those of user interfaces: the strings that are values of mappings or items of sequences
 // are translated. Keys, anchors, tags, aliases and comments stay, as do numbers, dates, booleans, scalars with tags of
-// their own ("!secret x"), and strings that are not prose. Each line of a literal block is a part, and each paragraph
-// of a folded one.
+// their own ("!secret x"), and strings that are not prose. Each line of a literal block is a part, as is each
+// paragraph of a folded one.
 #include <unicode/utf8.h>
 #include <yaml.h>
 

@@ -13,8 +13,8 @@ namespace qkv {
 // begins here. Returns where the code span and its role begin.
 size_t take_markdown_role(const SplitText& document, std::vector<RunItem>& run, size_t code);
 
-// Makes single items of elements that are not closed or not opened, and of addresses that are no links for md4c. Marks
-// of emphasis whose runs are partly text become text.
+// Makes single items of elements that are not closed or not opened, and of addresses that are no links for md4c. If a
+// run of marks of emphasis is partly text, all of it becomes text.
 void settle_markdown_run(const SplitText& document, std::vector<RunItem>& run);
 
 }  // namespace qkv

@@ -62,8 +62,6 @@ const std::string* odf_attribute(const XmlToken& token, std::string_view name) {
 
 constexpr size_t kMostOdfParagraphs = 4;  // within each other, as tags
 
-size_t decode_odf_attribute(std::string_view text, std::string& to) { return kXmlSpelling.decode(text, to); }
-
 void append_odf_attribute(std::string_view text, std::string& to) {
   std::string escaped;
   kXmlSpelling.append(text, escaped);
@@ -77,7 +75,7 @@ void append_odf_attribute(std::string_view text, std::string& to) {
   }
 }
 
-constexpr TextSpelling kOdfAttributeSpelling = {decode_odf_attribute, append_odf_attribute};
+constexpr TextSpelling kOdfAttributeSpelling = {decode_xml, append_odf_attribute};
 
 // Returns the place of an attribute's value in a start tag of well-formed XML; expat does not report it. local: the
 // name behind its prefix.

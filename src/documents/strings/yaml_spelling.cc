@@ -8,6 +8,7 @@
 #include <iterator>
 #include <string>
 
+#include "core/ascii.h"
 #include "documents/strings/string_part.h"
 
 namespace qkv {
@@ -125,8 +126,7 @@ void append_folded(std::string_view text, std::string& to) {
 }  // namespace
 
 bool is_yaml_value(std::string_view plain) {
-  std::string word(plain.substr(0, 6));
-  std::ranges::transform(word, word.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? char(c + 32) : c; });
+  const std::string word = ascii_lower(plain.substr(0, 6));
   if (std::ranges::find(kYamlWords, word) != kYamlWords.end()) return true;
   if (word == "+.inf" || word == "-.inf") return true;
   const auto letters =

@@ -14,10 +14,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool holds(const fs::path& outer, const fs::path& inner) {
-  return std::mismatch(outer.begin(), outer.end(), inner.begin(), inner.end()).first == outer.end();
-}
-
 }  // namespace
 
 FolderDocuments documents_in(const std::string& folder) {
@@ -36,17 +32,6 @@ FolderDocuments documents_in(const std::string& folder) {
   std::ranges::sort(found.documents);
   std::ranges::sort(found.others);
   return found;
-}
-
-void check_document_folders(const std::string& folder, const std::string& out) {
-  std::error_code error;
-  const fs::path from = fs::canonical(folder, error);
-  if (error) fail("{}: cannot be opened: {}", in_one_line(folder), error.message());
-  const fs::path to = (fs::weakly_canonical(out, error) / "").parent_path();
-  if (error) fail("{}: cannot be opened: {}", in_one_line(out), error.message());
-  if (holds(from, to) || holds(to, from))
-    fail("{}: is, contains or is within the folder of the documents, {}; translations require a separate folder",
-         in_one_line(out), in_one_line(folder));
 }
 
 void set_document_languages(DocumentOptions& options, std::string_view languages) {

@@ -19,9 +19,6 @@ struct FolderDocuments {
 // Throws Error if the folder cannot be read.
 FolderDocuments documents_in(const std::string& folder);
 
-// Throws Error if `out` is the folder, contains it or is in it.
-void check_document_folders(const std::string& folder, const std::string& out);
-
 // Sets the languages of "en-de". Throws Error if the text is not two codes.
 void set_document_languages(DocumentOptions& options, std::string_view languages);
 

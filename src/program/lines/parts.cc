@@ -69,17 +69,6 @@ bool contains(const fs::path& outer, const fs::path& inner) {
   return std::mismatch(outer.begin(), outer.end(), inner.begin(), inner.end()).first == outer.end();
 }
 
-void check_apart(const std::string& source, const std::string& target) {
-  std::error_code error;
-  const fs::path from = fs::canonical(source, error);
-  if (error) fail("{}: cannot be opened: {}", in_one_line(source), error.message());
-  const fs::path to = (fs::weakly_canonical(target, error) / "").parent_path();
-  if (error) fail("{}: cannot be opened: {}", in_one_line(target), error.message());
-  if (contains(from, to) || contains(to, from))
-    fail("{}: is, contains or is within the folder of the parts, {}; outputs require a separate folder",
-         in_one_line(target), in_one_line(source));
-}
-
 // Opens a regular file as open_input, whose errors call it `shown`.
 FileDescriptor open_regular(const std::string& path, const std::string& shown, struct stat& status) {
   FileDescriptor file = open_file(path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
@@ -120,6 +109,18 @@ void check_name(const std::string& name, const std::string& shown, size_t suffix
 
 }  // namespace
 
+void check_apart(const std::string& source, const std::string& target, std::string_view inputs,
+                 std::string_view outputs) {
+  std::error_code error;
+  const fs::path from = fs::canonical(source, error);
+  if (error) fail("{}: cannot be opened: {}", in_one_line(source), error.message());
+  const fs::path to = (fs::weakly_canonical(target, error) / "").parent_path();
+  if (error) fail("{}: cannot be opened: {}", in_one_line(target), error.message());
+  if (contains(from, to) || contains(to, from))
+    fail("{}: is, contains or is within the folder of the {}, {}; {} require a separate folder", in_one_line(target),
+         inputs, in_one_line(source), outputs);
+}
+
 std::string_view output_of_temporary(std::string_view name) {
   const size_t end = name.rfind(kTemporary);
   if (!name.starts_with('.') || end == std::string_view::npos || end == 0) return "";
@@ -159,7 +160,7 @@ PartFolders::PartFolders(const std::string& source, const std::string& target, s
   std::error_code error;
   if (!fs::is_directory(source, error)) fail("{}: is not a folder", source.empty() ? "\"\"" : in_one_line(source));
   if (target.empty()) fail("\"\": is not a folder");
-  check_apart(source, target);
+  check_apart(source, target, "parts", "outputs");
   make_directory(target);
 }
 

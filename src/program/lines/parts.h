@@ -20,6 +20,11 @@ class OutputFailure : public std::runtime_error {
 inline constexpr std::string_view kTemporary = ".tmp-";
 inline constexpr size_t kTokenDigits = 16;
 
+// Throws Error, with these words for what is in them, if a folder of outputs is that of the inputs, contains it or is
+// in it.
+void check_apart(const std::string& source, const std::string& target, std::string_view inputs,
+                 std::string_view outputs);
+
 // Returns the name of the output that a temporary file is written for; "" if it has no name of this kind.
 std::string_view output_of_temporary(std::string_view name);
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/ascii.h"
 #include "core/json.h"
 #include "serve/engine/served_model.h"
 #include "serve/http/http_target.h"

@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "core/ascii.h"
 #include "core/fail.h"
 #include "core/system/file_descriptor.h"
 #include "serve/http/http_target.h"

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "core/ascii.h"
 #include "core/json.h"
 #include "serve/http/http_reply.h"
 #include "text/unicode.h"

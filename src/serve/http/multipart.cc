@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/ascii.h"
 #include "core/json.h"
 #include "serve/http/http_reply.h"
 #include "serve/http/http_target.h"

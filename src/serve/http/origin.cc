@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <boost/asio/ip/address.hpp>
 
+#include "core/ascii.h"
 #include "core/fail.h"
 #include "core/json.h"
 #include "serve/http/http_reply.h"

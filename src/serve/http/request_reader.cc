@@ -6,6 +6,7 @@
 #include <charconv>
 #include <string_view>
 
+#include "core/ascii.h"
 #include "core/json.h"
 #include "serve/http/http_reply.h"
 
