@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include "documents/aligned_units.h"
 #include "documents/tag_layout.h"
+#include "text/alignment/aligned_units.h"
 
 namespace qkv {
 namespace {

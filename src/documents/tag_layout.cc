@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "documents/aligned_units.h"
+#include "text/alignment/aligned_units.h"
 
 namespace qkv {
 namespace {

@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <vector>
 
-#include "documents/aligned_units.h"
 #include "documents/split_text.h"
+#include "text/alignment/aligned_units.h"
 
 namespace qkv {
 

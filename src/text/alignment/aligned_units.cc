@@ -1,4 +1,4 @@
-#include "documents/aligned_units.h"
+#include "text/alignment/aligned_units.h"
 
 #include <unicode/brkiter.h>
 #include <unicode/normalizer2.h>
