@@ -23,7 +23,7 @@
 namespace {
 
 struct TranslateOptions {
-  std::string run, input = "-", prefix, prefixes, targets;
+  std::string run, input = "-", prefix, prefixes, targets, glossary;
   std::vector<std::string> ensemble;
   qkv::TranslateOptions translate;
   qkv::TranslationForm form;
@@ -154,7 +154,7 @@ void score(const TranslateOptions& options) {
 
 // Adds the options of translation. Those of sampling require --sampling.
 void add_translate_options(CLI::App& command, qkv::TranslateOptions& o) {
-  add_options(command, o, {"alignment"});  // --json turns it on
+  add_options(command, o, {"alignment", "glossary"});  // --json turns the first on, and the second has a file
   qkv::SamplingOptions& sampling = o;
   visit_fields(sampling, [&](std::string_view name, auto&, const qkv::Field& field) {
     if (field.group == "sampling") command.get_option(flag_of(name))->needs(command.get_option("--sampling"));
@@ -202,6 +202,11 @@ void add_translate_command(CLI::App& app) {
   command->add_flag("--tokens", options->targets_are_tokens, "The targets of --score are tokens separated by spaces")
       ->needs(targets);
   add_translate_options(*command, options->translate);
+  command
+      ->add_option("--glossary", options->glossary,
+                   "Terms that translations must have: lines of a source term, a tab and its translation, or several, "
+                   "separated by |")
+      ->type_name("FILE");
   add_output_options(*command, *options);
   add_parts_options(*command, options->parts, {"--input", "--prefix-file", "--score"});
   add_documents_options(*command, options->documents,
@@ -210,6 +215,8 @@ void add_translate_command(CLI::App& app) {
   add_threads_option(*command);
   command->callback([options, command] {
     take_defaults(*command, options->translate, qkv::default_translate_options(options->run));
+    if (options->glossary == "-") throw qkv::Error("glossary: must be a file (is -)");
+    if (!options->glossary.empty()) options->translate.glossary = qkv::read_glossary(options->glossary);
     const bool alignment = (options->form.alignment || options->form.json) && !options->no_alignment;
     options->translate.alignment = alignment;
     const qkv::TranslationForm given = options->form;

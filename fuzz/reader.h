@@ -14,10 +14,10 @@ namespace qkv::fuzz {
 // clang-format off
 #define QKV_FUZZ_TARGETS(target) \
   target(adapter) target(argos) target(bert) target(charsmap) target(chat_template) target(config) \
-  target(ctranslate2) target(documents) target(explain) target(form) target(gguf) target(gpt2) target(gpt_neox) target(gzip) \
-  target(html) target(http_request) target(http_target) target(hub) target(interactions) target(item_features) \
+  target(ctranslate2) target(documents) target(explain) target(form) target(gguf) target(glossary) target(gpt2) \
+  target(gpt_neox) target(gzip) target(html) target(http_request) target(http_target) target(hub) target(interactions) target(item_features) \
   target(json) target(llama) target(marian) target(metrics) target(multipart) target(npz) target(pairs) \
-  target(pickle) target(plot) target(rank_messages) target(requests) target(safetensors) target(saved_interactions) \
+  target(pickle) target(plot) target(protected_parts) target(rank_messages) target(requests) target(safetensors) target(saved_interactions) \
   target(sentencepiece) target(sentences) target(server_completions) target(server_embeddings) target(server_gorse) \
   target(server_translate) target(settings) target(state) target(text) target(text_requests) target(titles) \
   target(tokenizer_json) target(torch) target(vocabulary_files) target(weights) target(weights_int4) \

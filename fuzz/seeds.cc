@@ -255,6 +255,13 @@ void tables(const fs::path& directory) {
     titles.add(table);
     features.add(table);
   }
+  Seeds parts(directory, "protected_parts");
+  parts.add("Ac.e|\\bQ\\d+\nSee (https://a.org/x_(y)), me@b.com, /usr/bin/x, `f(x)` and C:\\d\\e.txt. Acme Q12\n");
+  parts.add("\n{n, plural, one {# a} other {# b}} %1$s ${X} %(a)d <b t=\">\">&amp;</b><!-- c --> #tag @me {{ y }}\n");
+  parts.add("\n-5 \u00B0C, \u20AC12.50, 1,299.99, 10 000 km, v1.2-rc1, 2024-05-01T10:30Z, +49 30 123456, RTX-4090, iPhone\n");
+  Seeds glossary(directory, "glossary");
+  glossary.add("\uFEFF# animals\r\ndog | dogs\tHund|Hunde\tnote\r\nDog\tDogge\ndog\tK\u00F6ter\nNew  York\tNew York\n");
+  glossary.add("stra\u00DFe\tstreet\na\\|b\\\\\tc\n\u5317\u4EAC\tBeijing\n\u304B\u3099\tga\n");
 }
 
 void chat_templates(const fs::path& directory) {

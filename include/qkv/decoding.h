@@ -57,6 +57,11 @@ void visit_fields(SamplingOptions& o, Visitor&& visit) {
 enum class Sentences { automatic, line };
 constexpr std::array<std::string_view, 2> names_of(Sentences) { return {"auto", "line"}; }
 
+// Parts of a text that its translation keeps, byte for byte. automatic: addresses, placeholders, code, numbers with
+// units and others that docs/decoding.md lists. none: only those that match a pattern of the caller.
+enum class ProtectedParts { automatic, none };
+constexpr std::array<std::string_view, 2> names_of(ProtectedParts) { return {"auto", "none"}; }
+
 // When beam search ends. `beam` hypotheses are kept; those with an end token are finished.
 // automatic: as `at_beam` with a length or coverage penalty, otherwise as soon as the best n_best are known.
 // at_beam: when `beam` hypotheses have finished. unbeaten: when, besides, the best live hypothesis has no higher score

@@ -28,6 +28,7 @@ struct ServerOptions {
 
   std::vector<std::string> languages = {};
   std::vector<std::string> titles = {};
+  std::vector<std::string> glossary = {};
   std::vector<std::string> chat_template = {};
   bool embed = false;
 
@@ -72,6 +73,12 @@ void visit_fields(ServerOptions& o, Visitor&& visit) {
          {},
          kCommon});
   visit("titles", o.titles, {"Titles of a recommender's items, as NAME=FILE", "models", {}, kCommon});
+  visit("glossary", o.glossary,
+        {"Terms that the translations of a translator must have unless a request has a glossary, as NAME=FILE: lines of "
+         "a source term, a tab and its translation",
+         "models",
+         {},
+         kCommon});
   visit("chat_template", o.chat_template,
         {"How a language model reads a conversation, as NAME=TEMPLATE with one of chatml, llama2, llama3, mistral, "
          "zephyr and plain, the name of a template of the model, or a file FILE.jinja; by default the model's own "

@@ -29,6 +29,9 @@ struct TranslateOptions : DecodingOptions {
   std::string source_language = "";
   std::string target_language = "";
   Sentences sentences = Sentences::automatic;
+  ProtectedParts protected_parts = ProtectedParts::automatic;
+  std::string protect = "";
+  std::string glossary = "";
   bool alternatives = false;
   bool alignment = false;
   bool attention = false;
@@ -39,12 +42,14 @@ struct TranslateOptions : DecodingOptions {
   int64_t workers = 0;
   int64_t window = 1024;
 
-  // Called with one line of text for each sentence that is too long and is translated in parts.
+  // Called with one line of text for each sentence that is too long and is translated in parts, and for each line whose
+  // translation lacks a term of the glossary.
   std::function<void(const std::string&)> on_note = {};
   // Called from time to time with the number of lines completed since the last call, perhaps 0.
   std::function<void(int64_t)> on_progress = {};
   // Called for each token; true ends the hypothesis and, if n_best is 1, the line. Requires greedy search or sampling.
-  // Calls are serialized, but come from the threads that translate. The sentences of a line follow each other.
+  // Calls are serialized, but come from the threads that translate. The sentences of a line follow each other. No part is
+  // protected then, and there can be no glossary.
   std::function<bool(const TokenReport&)> on_token = {};
 };
 
@@ -58,6 +63,15 @@ void visit_fields(TranslateOptions& o, Visitor&& visit) {
         {"auto translates each sentence of a line by itself and keeps the white space between them; line translates "
          "each line as a whole. Lines with a prefix or alternatives are translated as a whole",
          "search", {}, kCommon});
+  visit("protected_parts", o.protected_parts,
+        {"auto keeps addresses, placeholders such as {name} and %s, code, file names, and numbers with units or "
+         "separators as they are; none translates them like words. Lines with a prefix protect nothing",
+         "terms", {}, kCommon});
+  visit("protect", o.protect, {"Keep what matches this regular expression as it is, too", "terms", {}, kCommon});
+  visit("glossary", o.glossary,
+        {"Terms that translations must have: lines of a source term, a tab and its translation, or several, separated "
+         "by |",
+         "terms", {}, kCommon});
   visit_fields(static_cast<DecodingOptions&>(o), visit);
   visit("alternatives", o.alternatives,
         {"Return n_best continuations of the prefix, each with a different first token", "search"});
@@ -88,6 +102,10 @@ void visit_fields(TranslateOptions& o, Visitor&& visit) {
 // naming file and field, if the file is damaged.
 TranslateOptions default_translate_options(const std::string& run_directory);
 
+// Returns the text of a file of terms, for TranslateOptions::glossary. The file may be compressed. Throws Error, naming
+// the file and the line, if it is no glossary: docs/decoding.md has the format.
+std::string read_glossary(const std::string& path);
+
 struct Alignment {
   int32_t source = 0, target = 0;  // tokens, from 0
 
@@ -116,6 +134,7 @@ struct Hypothesis {
   std::vector<Alignment> alignment;           // one for each target token
   std::vector<std::vector<float>> attention;  // [target tokens][source tokens]
   std::vector<SentencePair> sentences;        // of a line with more than one; an untranslated one has an empty text
+  std::vector<std::string> missing_terms;     // terms of the glossary in the source whose translations it lacks
 };
 
 struct Translation {
@@ -167,9 +186,10 @@ class Translator {
   // Translates lines; result i belongs to line i, which may be a text of several lines. Each sentence is translated by
   // itself, unless options.sentences says otherwise, and the white space around it stays. A sentence longer than the
   // model's max_length is split at the ends of clauses. Tokens, scores, alignment and attention are those of the
-  // sentences, one after the other, with the end tokens between them, and hypothesis k has hypothesis k of each. An
-  // empty line gives an empty text. `prefixes`: empty, or one for each line. Throws Error for an option out of range,
-  // and for invalid UTF-8 with the number of the line.
+  // sentences, one after the other, with the end tokens between them, and hypothesis k has hypothesis k of each. A
+  // protected part is not translated; it is a token of log-probability 0 of both sides, aligned with itself. An empty
+  // line gives an empty text. `prefixes`: empty, or one for each line. Throws Error for an option out of range, and for
+  // invalid UTF-8 with the number of the line.
   std::vector<Translation> translate(const std::vector<std::string>& lines, const TranslateOptions& options = {},
                                      const std::vector<std::string>& prefixes = {}) const;
 

@@ -63,6 +63,7 @@ class Hypothesis:
     alignment: list[tuple[int, int]]  # (source token, target token); only with the option alignment
     attention: list[list[float]]  # [target tokens][source tokens]; only with the option attention
     sentences: list[tuple[str, str]]  # of a text of several: each with its translation, "" for an untranslated one
+    missing_terms: list[str]  # terms of the glossary in the source whose translations it lacks
 
 
 @dataclass(frozen=True)
@@ -355,7 +356,8 @@ def _rows(packed: NDArray[np.float32], offsets: list[int]) -> list[NDArray[np.fl
 
 def _hypothesis(h: _qkv.Hypothesis) -> Hypothesis:
     return Hypothesis(
-        h.text, h.tokens, h.score, h.log_probability, h.token_scores, h.words, h.alignment, h.attention, h.sentences
+        h.text, h.tokens, h.score, h.log_probability, h.token_scores, h.words, h.alignment, h.attention, h.sentences,
+        h.missing_terms
     )
 
 

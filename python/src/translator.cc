@@ -178,6 +178,7 @@ void bind_translator(nb::module_& m) {
                      return pairs;
                    })
       .def_ro("attention", &Hypothesis::attention)
+      .def_ro("missing_terms", &Hypothesis::missing_terms)
       .def_prop_ro("sentences", [](const Hypothesis& h) {
         std::vector<std::pair<std::string, std::string>> sentences;
         for (const SentencePair& s : h.sentences) sentences.emplace_back(s.source, s.text);

@@ -7,6 +7,7 @@
 #include <deque>
 #include <exception>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <span>
 #include <string>
@@ -15,6 +16,7 @@
 
 #include "core/arena.h"
 #include "decode/search/forced.h"
+#include "decode/terms/kept_parts.h"
 #include "io/runs/translation_config.h"
 #include "qkv/translator.h"
 
@@ -70,21 +72,25 @@ struct LinePart {
   std::string text;
   SentenceEdges edges;
   std::vector<int32_t> source, prefix;
-  std::vector<Decoded> found;      // best first
-  std::vector<Forced> attentions;  // for each of `found`, if requested
-  size_t sentence = 0;             // of the line, from 0
-  std::string space = {};          // between the part before it and this one
-  bool is_last = true;             // of its line
-  bool is_stopped = false;         // on_token has ended its line here
+  std::vector<Decoded> found;       // best first
+  std::vector<Forced> attentions;   // for each of `found`, if requested
+  size_t sentence = 0;              // of the line, from 0
+  std::string space = {};           // between the part before it and this one
+  bool is_last = true;              // of its line
+  bool is_stopped = false;          // on_token has ended its line here
+  std::vector<KeptPart> kept = {};  // taken out of the text
+  std::shared_ptr<const RequiredTerms> terms = nullptr;
+  std::vector<std::string> term_names = {};    // of the required terms, in the source
+  std::vector<std::string> not_required = {};  // terms of the glossary that the search cannot require
 };
 
 // A line of the stream and its results.
 struct Line {
   int64_t number = 0;  // from 0; negative: not one of several, and not named in errors
   SourceLine source;
-  std::vector<LinePart> parts;  // none for an empty line
-  std::exception_ptr error;     // rethrown when the line would be written
-  std::vector<std::string> sentences = {};
+  std::vector<LinePart> parts;                      // none for an empty line
+  std::exception_ptr error;                         // rethrown when the line would be written
+  std::vector<SentencePair> sentences = {};         // without translations, but for those that are kept as a whole
   std::string space_before = {}, space_after = {};  // before the first part and after the last one
 
   // Drops the parts after the first `count`.

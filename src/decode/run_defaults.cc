@@ -10,6 +10,8 @@ TranslateOptions default_translate_options(const std::string& run_directory) {
   const DecodingDefaults defaults = read_decoding_defaults(RunDirectory(run_directory));
   apply_defaults(defaults, options);
   options.sentences = defaults.sentences.value_or(options.sentences);
+  if (options.sentences == Sentences::line)
+    options.protected_parts = ProtectedParts::none;  // a summary may leave it out
   return options;
 }
 

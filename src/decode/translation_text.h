@@ -1,6 +1,9 @@
 // Converts between text and the search: splits lines into parts in token ids, and converts translated parts to results.
 #pragma once
 
+#include <memory>
+#include <mutex>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -8,11 +11,19 @@
 
 #include "decode/generation/readable.h"
 #include "decode/pipeline.h"
+#include "decode/terms/glossary.h"
+#include "decode/terms/protected_parts.h"
 #include "io/runs/run_kinds.h"
 #include "io/runs/translation_config.h"
 #include "text/text_sentences.h"
 
 namespace qkv {
+
+// The rules for words of the source that the model does not choose the translation of; null: none.
+struct TermRules {
+  std::shared_ptr<const ProtectedPartFinder> protected_parts = nullptr;
+  std::shared_ptr<const Glossary> glossary = nullptr;
+};
 
 class TranslationText {
  public:
@@ -35,13 +46,19 @@ class TranslationText {
 
   SearchOptions search_options(const TranslateOptions& options) const;
 
+  // Returns the rules of the options. Throws Error for a pattern or a glossary that is not valid.
+  TermRules term_rules(const TranslateOptions& options) const;
+
   // Splits a line into parts: its sentences, unless the options say otherwise, and parts of those that are too long.
   // Throws Error, naming the line.
-  void read(Line& line, const TranslateOptions& options) const;
+  void read(Line& line, const TranslateOptions& options, const TermRules& rules) const;
 
   // Returns the translation of a line, with its parts joined. Throws Error, naming the line, if the model's output is
   // NaN.
   Translation result(const Line& line, const TranslateOptions& options) const;
+
+  // Returns the tokens of a part, and the protected parts that were taken out of it.
+  std::vector<std::string> source_tokens(const LinePart& part) const;
 
   // Returns one hypothesis of a part.
   Hypothesis hypothesis(const LinePart& part, const Decoded& decoded, const Forced* forced,
@@ -51,9 +68,19 @@ class TranslationText {
 
  private:
   SentenceEdges edges_between(const std::string& source_language, const std::string& target_language) const;
-  void split(Line& line, const TranslateOptions& options) const;
-  void add_sentence(Line& line, std::string_view sentence, const SentenceEdges& edges,
-                    const TranslateOptions& options) const;
+  // A sentence, with what its line and the options say of it.
+  struct Sentence {
+    std::string_view text;
+    std::vector<ProtectedPart> protected_parts;  // bytes of the text
+    const SentenceEdges& edges;
+    const TranslateOptions& options;
+    const TermRules& rules;
+  };
+
+  void split(Line& line, const TranslateOptions& options, const TermRules& rules) const;
+  void add_sentence(Line& line, const Sentence& sentence) const;
+  void require_terms(LinePart& part, const Glossary& glossary) const;
+  TermSpellings spellings_of(std::string_view source, const GlossaryEntry& entry) const;
   void set_prefix(Line& line, const TranslateOptions& options) const;
   // Returns hypothesis k of a line. sources_before: the number of source tokens before each part, and of all.
   Hypothesis joined(const Line& line, size_t k, const std::vector<size_t>& sources_before,
@@ -64,6 +91,10 @@ class TranslationText {
   const SentenceSplitter splitter_;
   const int64_t max_length_;
   std::unordered_map<std::string, int32_t> target_id_;  // id of each piece
+  std::vector<bool> continues_word_;                    // of each piece of the target
+  mutable std::mutex glossary_mutex_;
+  mutable std::string glossary_text_;                 // of the last call
+  mutable std::shared_ptr<const Glossary> glossary_;  // that was read from it
 };
 
 }  // namespace qkv

@@ -74,6 +74,10 @@ void Translator::State::check(const TranslateOptions& options) const {
   if (options.alternatives) search.n_best = 1;
   if (options.on_token) search.on_token = [](const TokenEvent&) { return false; };
   if (options.on_token && options.alternatives) fail("on_token cannot be combined with alternatives");
+  for (const auto& [name, given] : {std::pair{"on_token", options.on_token != nullptr},
+                                    {"alternatives", options.alternatives},
+                                    {"sampling", options.sampling}})
+    if (given && !options.glossary.empty()) fail("glossary cannot be combined with {}", name);
   qkv::check(search, models.front().config().target_vocab);
   checked_layer(search.attention, models.front().config());
 }
@@ -97,22 +101,27 @@ void Translator::State::translate(std::span<LinePart* const> parts, const Transl
 
 void Translator::State::find_attention(std::span<LinePart* const> parts, const TranslateOptions& options,
                                        Arena& arena) const {
-  if (!options.alignment && !options.attention && !options.replace_unknown) return;
+  const bool for_all = options.alignment || options.attention;
+  const auto needs_attention = [&](const LinePart& part, const Decoded& found) {
+    return for_all || !part.kept.empty() || (options.replace_unknown && text.has_unknown(found));
+  };
   const SearchOptions search = text.search_options(options);
   std::vector<std::vector<int32_t>> targets;
   std::vector<std::pair<LinePart*, size_t>> whose;
   for (LinePart* part : parts) {
     part->attentions.resize(part->found.size());
     for (size_t i = 0; i < part->found.size(); i++)
-      if (options.alignment || options.attention || text.has_unknown(part->found[i])) {
+      if (needs_attention(*part, part->found[i])) {
         targets.push_back(part->found[i].with_end(search.end));
         whose.emplace_back(part, i);
       }
   }
+  if (targets.empty()) return;
   std::vector<ForcedInput> inputs;
   for (size_t k = 0; k < targets.size(); k++)
     inputs.push_back({whose[k].first->source, targets[k], whose[k].first->edges.start});
-  std::vector<Forced> forced = force_all(models, inputs, search.start, WithAttention::yes, search.attention, arena);
+  std::vector<Forced> forced =
+      force_all(models, inputs, search.start, ForcedValues::attention, search.attention, arena);
   for (size_t k = 0; k < forced.size(); k++) whose[k].first->attentions[whose[k].second] = std::move(forced[k]);
 }
 
@@ -126,13 +135,14 @@ void Translator::translate(const LineSource& read, const std::function<void(Tran
                            const TranslateOptions& options) const {
   const State& s = *state_;
   s.check(options);
+  const TermRules rules = s.text.term_rules(options);
   std::mutex on_token_mutex;
   PipelineSteps steps;
   steps.read = [&](Line& line, bool wait) {
     const Next next = read(line.source, wait);
     if (next != Next::line) return next;
     try {
-      s.text.read(line, options);
+      s.text.read(line, options, rules);
     } catch (const Error&) {
       line.error = std::current_exception();
     }
@@ -201,9 +211,9 @@ std::vector<Translation> Translator::score(const std::vector<std::string>& sourc
   ForcedPairs pairs = s.forced_pairs(sources, targets, options);
   const SearchOptions search = s.text.search_options(options);
   const ArenaPool::Lease lease(s.arenas, 1);
-  const WithAttention with = options.alignment || options.attention ? WithAttention::yes : WithAttention::no;
+  const ForcedValues values = options.alignment || options.attention ? ForcedValues::both : ForcedValues::scores;
   const std::vector<Forced> forced =
-      force_all(s.models, pairs.inputs, search.start, with, search.attention, lease.front(), options.batch_tokens);
+      force_all(s.models, pairs.inputs, search.start, values, search.attention, lease.front(), options.batch_tokens);
   std::vector<Translation> scored;
   for (size_t i = 0; i < sources.size(); i++) {
     const LinePart& part = pairs.parts[i];
@@ -235,6 +245,8 @@ AttentionMap Translator::attend(const std::string& source, const std::string& ta
   check_length("source", request.source_ids.size());
   TranslateOptions as_line = options;
   as_line.sentences = Sentences::line;
+  as_line.protected_parts = ProtectedParts::none;
+  as_line.protect.clear();
   const std::string translation = target.empty() ? translate({source}, as_line).front().text() : s.text.prepare(target);
   request.target_ids = s.text.target_ids(translation);
   request.start = edges.start;

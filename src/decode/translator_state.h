@@ -49,7 +49,9 @@ struct Translator::State {
 };
 
 // Returns the input of the search for a part.
-inline SearchInput input_of(const LinePart& part) { return {part.source, part.prefix, part.edges.start}; }
+inline SearchInput input_of(const LinePart& part) {
+  return {part.source, part.prefix, part.edges.start, part.terms.get()};
+}
 
 // Reports a token of a part. Returns whether the hypothesis ends; if it is the only one, the line ends with it.
 template <class OnToken>

@@ -135,7 +135,7 @@ TEST_P(EncoderDecoders, GreedyAndBeamSearchMatchTransformers) {
 TEST_P(EncoderDecoders, ForcedScoresMatchTransformers) {
   std::vector<ForcedInput> pairs;
   for (size_t i = 0; i < sources_.size(); i++) pairs.push_back({sources_[i], targets_[i], start_});
-  const std::vector<Forced> forced = force_all(*run_.model, pairs, 0, WithAttention::yes, {}, arena_);
+  const std::vector<Forced> forced = force_all(*run_.model, pairs, 0, ForcedValues::both, {}, arena_);
   for (size_t i = 0; i < sources_.size(); i++) {
     ASSERT_EQ(forced[i].log_probabilities.size(), targets_[i].size());
     for (size_t t = 0; t < targets_[i].size(); t++)

@@ -39,7 +39,7 @@ TEST(Forced, DoesNotDependOnTheBatch) {
   std::vector<ForcedInput> inputs;
   for (size_t i = 0; i < sources.size(); i++) inputs.push_back({sources[i], targets[i]});
   for (const int64_t batch_tokens : {1, 50, 4096}) {  // 4096: more tokens than one block of logits
-    const auto all = force_all(s.model, inputs, 1, WithAttention::no, {}, s.arena, batch_tokens);
+    const auto all = force_all(s.model, inputs, 1, ForcedValues::scores, {}, s.arena, batch_tokens);
     for (size_t i = 0; i < sources.size(); i++) {
       const std::vector<float> alone = s.forced(sources[i], targets[i]);
       ASSERT_EQ(all[i].log_probabilities.size(), targets[i].size());
@@ -53,13 +53,22 @@ TEST(Forced, TokensOfTheStartAreReadButNotScored) {
   Searcher s(config_of(30, 20));
   const Ids source = {5, 9, 4, kEnd}, other = {6, kEnd}, start = {1, 7, 11}, all = {7, 11, 8, 3, kEnd},
             rest = {8, 3, kEnd};
-  const auto whole = force(s.model, {{source, all}}, 1, WithAttention::yes, {}, s.arena).front();
+  const auto whole = force(s.model, {{source, all}}, 1, ForcedValues::both, {}, s.arena).front();
   const auto found =
-      force(s.model, {{other, rest, start}, {source, rest, start}}, 1, WithAttention::yes, {}, s.arena)[1];
+      force(s.model, {{other, rest, start}, {source, rest, start}}, 1, ForcedValues::both, {}, s.arena)[1];
   ASSERT_EQ(found.log_probabilities.size(), 3u);
   for (size_t i = 0; i < 3; i++) EXPECT_NEAR(found.log_probabilities[i], whole.log_probabilities[i + 2], 1e-5);
   ASSERT_EQ(found.attention.size(), 12u);
   for (size_t i = 0; i < 12; i++) EXPECT_NEAR(found.attention[i], whole.attention[i + 8], 1e-5);
+}
+
+TEST(Forced, AttentionAloneIsTheSame) {
+  Searcher s(config_of(30, 20));
+  const Ids source = {5, 9, 4, kEnd}, target = {7, 8, kEnd};
+  const auto both = force(s.model, {{source, target}}, 1, ForcedValues::both, {}, s.arena).front();
+  const auto attention = force(s.model, {{source, target}}, 1, ForcedValues::attention, {}, s.arena).front();
+  EXPECT_EQ(attention.attention, both.attention);
+  EXPECT_TRUE(attention.log_probabilities.empty());
 }
 
 TEST(Forced, AttentionMatchesTheAttentionMap) {
@@ -71,7 +80,7 @@ TEST(Forced, AttentionMatchesTheAttentionMap) {
   for (const int64_t layer : {0, 1, -1, -2})
     for (const int64_t head : {0, 1}) {
       const auto found =
-          force(s.model, {{other, other}, {source, target}}, 1, WithAttention::yes, {layer, head}, s.arena)[1]
+          force(s.model, {{other, other}, {source, target}}, 1, ForcedValues::both, {layer, head}, s.arena)[1]
               .attention;
       const size_t l = to_size(layer < 0 ? 2 + layer : layer);
       const std::vector<float>& wanted = map.kinds[2].layers[l][to_size(head)].weights;
@@ -83,7 +92,7 @@ TEST(Forced, AttentionMatchesTheAttentionMap) {
 TEST(Forced, ErrorsNameTheInvalidValue) {
   Searcher s(config_of(8, 8));
   const auto error_at = [&](const AttentionPlace& place, const Ids& target = {3}) {
-    return error_of([&] { force(s.model, {{Ids{3, kEnd}, target}}, 1, WithAttention::yes, place, s.arena); });
+    return error_of([&] { force(s.model, {{Ids{3, kEnd}, target}}, 1, ForcedValues::both, place, s.arena); });
   };
   EXPECT_EQ(error_at({2, 0}), "attention: layer 3 does not exist (the decoder has 2 layers)");
   EXPECT_EQ(error_at({-3, 0}), "attention: layer -3 does not exist (the decoder has 2 layers)");

@@ -271,7 +271,7 @@ TEST(SearchOptions, CoveragePenaltyIsAddedToTheScores) {
   for (const Decoded& d : found) {
     const Ids target = d.with_end(kEnd);
     const auto attention =
-        force(s.model, {{source, target}}, 1, WithAttention::yes, options.attention, s.arena).front().attention;
+        force(s.model, {{source, target}}, 1, ForcedValues::both, options.attention, s.arena).front().attention;
     double coverage = 0;
     for (size_t j = 0; j < source.size(); j++) {
       double sum = 0;
@@ -309,7 +309,7 @@ TEST(SearchOptions, EnsembleAveragesProbabilities) {
   for (const Decoded& d : found) {
     const Ids target = d.with_end(kEnd);
     const std::vector<float> of_a = a.forced(source, target), of_b = b.forced(source, target);
-    const auto forced = force(both, {{source, target}}, 1, WithAttention::no, {}, a.arena).front().log_probabilities;
+    const auto forced = force(both, {{source, target}}, 1, ForcedValues::scores, {}, a.arena).front().log_probabilities;
     for (size_t i = 0; i < target.size(); i++) {
       const float mean = std::log((std::exp(of_a[i]) + std::exp(of_b[i])) / 2);
       EXPECT_NEAR(d.token_log_probabilities[i], mean, 1e-5);

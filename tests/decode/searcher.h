@@ -81,7 +81,7 @@ class Searcher {
   }
   // Returns log p of all tokens, computed by one pass over the whole sequence.
   std::vector<float> forced(const Ids& source, const Ids& target) {
-    return force(model, {{source, target}}, 1, WithAttention::no, {}, arena).front().log_probabilities;
+    return force(model, {{source, target}}, 1, ForcedValues::scores, {}, arena).front().log_probabilities;
   }
   double forced_sum(const Ids& source, const Ids& target) {
     double sum = 0;
@@ -99,7 +99,7 @@ class Searcher {
       targets[v].push_back(static_cast<int32_t>(v));
       inputs.push_back({source, targets[v]});
     }
-    for (const Forced& forced : force(model, inputs, 1, WithAttention::no, {}, arena))
+    for (const Forced& forced : force(model, inputs, 1, ForcedValues::scores, {}, arena))
       known->second.push_back(static_cast<double>(forced.log_probabilities.back()));
     return known->second;
   }

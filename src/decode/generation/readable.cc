@@ -13,10 +13,6 @@ constexpr std::string_view kWordStart = "▁";
 
 constexpr std::string_view kByteWordStart = "Ġ";  // a space in byte-level BPE
 
-bool begins_word(const std::string& piece) {
-  return piece.starts_with(kWordStart) || piece.starts_with(kByteWordStart);
-}
-
 bool have_word_starts(const std::vector<std::string>& pieces) { return std::ranges::any_of(pieces, begins_word); }
 
 // Returns the text of each source word. Usually splitting at white space gives as many words as the pieces do;
@@ -28,8 +24,7 @@ std::vector<std::string> surface_words(std::string_view text, const std::vector<
   std::vector<std::string> surfaces;
   for (const TokenRange& word : words) {
     std::string surface;
-    for (size_t i = word.begin; i < word.end; i++)
-      surface += begins_word(pieces[i]) ? pieces[i].substr(kWordStart.size()) : pieces[i];
+    for (size_t i = word.begin; i < word.end; i++) surface += without_word_start(pieces[i]);
     surfaces.push_back(std::move(surface));
   }
   return surfaces;
@@ -42,6 +37,14 @@ void append_word(std::string& text, std::string_view word, bool after_space) {
 }
 
 }  // namespace
+
+bool begins_word(std::string_view piece) { return piece.starts_with(kWordStart) || piece.starts_with(kByteWordStart); }
+
+std::string_view without_word_start(std::string_view piece) {
+  for (const std::string_view start : {kWordStart, kByteWordStart})
+    if (piece.starts_with(start)) return piece.substr(start.size());
+  return piece;
+}
 
 std::vector<TokenRange> words_of_pieces(const std::vector<std::string>& pieces) {
   const bool starts = have_word_starts(pieces);

@@ -18,6 +18,11 @@ struct TokenRange {
   size_t begin = 0, end = 0;
 };
 
+// Whether a piece has the mark of a word's beginning: "▁", or "Ġ" in byte-level BPE.
+bool begins_word(std::string_view piece);
+// Returns the piece without it.
+std::string_view without_word_start(std::string_view piece);
+
 // Returns the tokens of each word. A piece with "▁" begins a word; if no piece has one, each piece is a word.
 std::vector<TokenRange> words_of_pieces(const std::vector<std::string>& pieces);
 

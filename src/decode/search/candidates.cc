@@ -15,21 +15,39 @@ Matrix<float> next_log_probabilities(const Ensemble& models, std::span<const Mat
   return log_mean_probability(logits);
 }
 
+namespace {
+
+constexpr size_t kValuesAtOnce = 64;  // that are passed over together if the largest is too small
+
+// Returns the largest value; NaN counts as none.
+float largest(std::span<const float> values) {
+  float found = -INFINITY;
+  for (const float value : values) found = value > found ? value : found;
+  return found;
+}
+
+}  // namespace
+
 std::vector<Candidate> best_candidates(std::span<const NextToken> next, std::span<const double> sums, size_t count) {
   std::vector<Candidate> best;  // a heap with the worst candidate on top
   for (size_t i = 0; i < next.size(); i++) {
     const double before = sums[i] + static_cast<double>(next[i].offset);
     double bar = best.size() < count ? -INFINITY : best.front().sum - before;
-    for (size_t v = 0; v < next[i].values.size(); v++) {
-      const double log_q = static_cast<double>(next[i].values[v]);
-      if (!(log_q > bar)) continue;
-      if (best.size() == count) {
-        std::pop_heap(best.begin(), best.end());
-        best.pop_back();
+    const std::span<const float> values = next[i].values;
+    for (size_t begin = 0; begin < values.size(); begin += kValuesAtOnce) {
+      const size_t end = std::min(begin + kValuesAtOnce, values.size());
+      if (!(static_cast<double>(largest(values.subspan(begin, end - begin))) > bar)) continue;
+      for (size_t v = begin; v < end; v++) {
+        const double log_q = static_cast<double>(values[v]);
+        if (!(log_q > bar)) continue;
+        if (best.size() == count) {
+          std::pop_heap(best.begin(), best.end());
+          best.pop_back();
+        }
+        best.push_back({before + log_q, 0, static_cast<int32_t>(i), static_cast<int32_t>(v)});
+        std::push_heap(best.begin(), best.end());
+        if (best.size() == count) bar = best.front().sum - before;
       }
-      best.push_back({before + log_q, 0, static_cast<int32_t>(i), static_cast<int32_t>(v)});
-      std::push_heap(best.begin(), best.end());
-      if (best.size() == count) bar = best.front().sum - before;
     }
   }
   std::sort_heap(best.begin(), best.end());
@@ -39,7 +57,7 @@ std::vector<Candidate> best_candidates(std::span<const NextToken> next, std::spa
 
 bool best_are_enough(const Ensemble& models, const SearchInput& input, const SearchOptions& options) {
   return models.size() == 1 && !options.sampling && options.repetition_penalty == 1 && options.no_repeat_ngram == 0 &&
-         input.prefix.empty();
+         input.prefix.empty() && !input.terms;
 }
 
 Excluded excluded_tokens(const SearchOptions& options, bool before_min_length) {

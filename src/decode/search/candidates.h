@@ -50,7 +50,7 @@ struct BestNext {
 };
 
 // Returns whether BestNext is sufficient for a sentence: there is one model, restrictions are the same for all its
-// hypotheses, and none of them is forced.
+// hypotheses, and no token is forced or required.
 bool best_are_enough(const Ensemble& models, const SearchInput& input, const SearchOptions& options);
 
 // Computes the best tokens that follow the last hidden states h: [N, d].

@@ -61,12 +61,13 @@ void check_targets(const PackedPairs& batch, int64_t vocab) {
 
 Context scoring_context(Arena& arena) { return {.arena = arena, .recompute = true, .inference = true}; }
 
-// Returns the decoder's output in each model. Calls f with the pass of the first one.
+// Returns the decoder's output in the first `count` models. Calls f with the pass of the first one.
 template <class F>
-std::vector<Matrix<float>> hidden_states(const Ensemble& models, const PackedPairs& batch, Context& c, F&& f) {
+std::vector<Matrix<float>> hidden_states(const Ensemble& models, size_t count, const PackedPairs& batch, Context& c,
+                                         F&& f) {
   check_targets(batch, models.front().config().target_vocab);
   std::vector<Matrix<float>> hidden;
-  for (size_t m = 0; m < models.size(); m++) {
+  for (size_t m = 0; m < count; m++) {
     Transformer<float>::Saved saved;
     models[m].forward(batch.source, batch.read, c, saved);
     hidden.push_back(saved.h);
@@ -101,14 +102,17 @@ int64_t checked_layer(const AttentionPlace& place, const ModelConfig& config) {
 }
 
 std::vector<Forced> force(const Ensemble& models, const std::vector<ForcedInput>& inputs, int32_t start,
-                          WithAttention with, const AttentionPlace& place, Arena& arena) {
+                          ForcedValues values, const AttentionPlace& place, Arena& arena) {
   std::vector<Forced> results(inputs.size());
   const PackedPairs batch = pack(inputs, start);
   const Arena::Scope scope(arena);
   Context c = scoring_context(arena);
-  const auto hidden = hidden_states(models, batch, c, [&](const Transformer<float>::Saved& saved) {
-    if (with == WithAttention::yes) take_attention(models.front(), batch, saved, place, c, results);
-  });
+  const bool scores = values != ForcedValues::attention;
+  const auto hidden =
+      hidden_states(models, scores ? models.size() : 1, batch, c, [&](const Transformer<float>::Saved& saved) {
+        if (values != ForcedValues::scores) take_attention(models.front(), batch, saved, place, c, results);
+      });
+  if (!scores) return results;
 
   std::vector<float> log_p(batch.targets.size());
   for_logits(models, hidden, c, [&](int64_t begin, std::span<const Matrix<float>> logits) {
@@ -125,7 +129,7 @@ std::vector<Forced> force(const Ensemble& models, const std::vector<ForcedInput>
 }
 
 std::vector<Forced> force_all(const Ensemble& models, const std::vector<ForcedInput>& inputs, int32_t start,
-                              WithAttention with, const AttentionPlace& place, Arena& arena, int64_t batch_tokens) {
+                              ForcedValues values, const AttentionPlace& place, Arena& arena, int64_t batch_tokens) {
   std::vector<int64_t> lengths;
   for (const ForcedInput& input : inputs) lengths.push_back(std::ssize(input.source) + std::ssize(input.target));
   const Batches batches = cut_by_length(lengths, batch_tokens);
@@ -133,7 +137,7 @@ std::vector<Forced> force_all(const Ensemble& models, const std::vector<ForcedIn
   for (size_t b = 0; b < batches.size(); b++) {
     std::vector<ForcedInput> batch;
     for (const size_t i : batches[b]) batch.push_back(inputs[i]);
-    std::vector<Forced> found = force(models, batch, start, with, place, arena);
+    std::vector<Forced> found = force(models, batch, start, values, place, arena);
     for (size_t i = 0; i < found.size(); i++) results[batches[b][i]] = std::move(found[i]);
   }
   return results;
@@ -149,7 +153,7 @@ void force_logits(const Ensemble& models, const std::vector<ForcedInput>& inputs
   }
   const Arena::Scope scope(arena);
   Context c = scoring_context(arena);
-  const auto hidden = hidden_states(models, batch, c, [](const Transformer<float>::Saved&) {});
+  const auto hidden = hidden_states(models, models.size(), batch, c, [](const Transformer<float>::Saved&) {});
   for_logits(models, hidden, c, [&](int64_t begin, std::span<const Matrix<float>> logits) {
     const Matrix<float> all = models.size() == 1 ? logits.front() : log_mean_probability(logits);
     for (int64_t n = 0; n < all.rows; n++)

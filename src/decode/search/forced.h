@@ -16,20 +16,21 @@ struct ForcedInput {
 };
 
 struct Forced {
-  std::vector<float> log_probabilities;  // [T]: log p of each target token
+  std::vector<float> log_probabilities;  // [T]: log p of each target token, if requested
   std::vector<float> attention;          // [T, S], if requested: row i has the weights with which token i was predicted
 };
 
-enum class WithAttention { no, yes };
+// The values that are computed: log-probabilities, attention or both.
+enum class ForcedValues { scores, attention, both };
 
-// Scores one batch. place: the layer and head of the first model whose attention is returned. Throws Error if an id, a
-// length or the place is out of range for the model.
+// Reads one batch. place: the layer and head of the first model whose attention is returned; attention alone runs that
+// model only. Throws Error if an id, a length or the place is out of range for the model.
 std::vector<Forced> force(const Ensemble& models, const std::vector<ForcedInput>& inputs, int32_t start,
-                          WithAttention with, const AttentionPlace& place, Arena& arena);
+                          ForcedValues values, const AttentionPlace& place, Arena& arena);
 
 // Calls force for any number of pairs, in batches of at most `batch_tokens` source and target tokens.
 std::vector<Forced> force_all(const Ensemble& models, const std::vector<ForcedInput>& inputs, int32_t start,
-                              WithAttention with, const AttentionPlace& place, Arena& arena,
+                              ForcedValues values, const AttentionPlace& place, Arena& arena,
                               int64_t batch_tokens = 4096);
 
 // Assigns the logits of each target token to its row of rows[i]: [T, V], of input i. With several models, these are log

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "decode/search/required_terms.h"
 #include "qkv/decoding.h"
 
 namespace qkv {
@@ -41,6 +42,7 @@ struct Decoded {
   double score = 0;                                 // orders hypotheses; higher is better
   bool ended = false;                               // ends with the end token; false: truncated
   int64_t number = 0;                               // of the sample, from 0; 0 of a search
+  std::vector<int32_t> missing_terms = {};          // places of the required terms that it does not have
 
   // Returns all tokens, including the end token.
   std::vector<int32_t> with_end(int32_t end) const {
@@ -52,10 +54,18 @@ struct Decoded {
 
 // A sentence to translate: its ids, and the forced beginning of each hypothesis. `start`: the tokens that the decoder
 // starts from, such as a start token and the token of a language; empty means SearchOptions::start. They are no part of
-// a hypothesis. In a score, those after the first count as tokens of log-probability 0, as in transformers.
+// a hypothesis. In a score, those after the first count as tokens of log-probability 0, as in transformers. `terms`: to
+// be found in each hypothesis; null: none.
 struct SearchInput {
   std::span<const int32_t> source = {}, prefix = {}, start = {};
+  const RequiredTerms* terms = nullptr;
 };
+
+// Whether hypothesis a is better than b: it has more of the required terms, or as many and the higher score.
+inline bool is_better(const Decoded& a, const Decoded& b) {
+  if (a.missing_terms.size() != b.missing_terms.size()) return a.missing_terms.size() < b.missing_terms.size();
+  return a.score > b.score;
+}
 
 // Returns the number of tokens that `start` adds to the length by which a score is divided.
 inline int64_t tokens_forced(std::span<const int32_t> start) { return start.empty() ? 0 : std::ssize(start) - 1; }

@@ -34,7 +34,7 @@ int64_t max_tokens(const Ensemble& models, const SearchInput& input, const Searc
 
 CacheRows rows_needed(const Ensemble& models, const SearchInput& input, const SearchOptions& options) {
   const int64_t tokens = max_tokens(models, input, options) + tokens_forced(input.start);
-  return {live_hypotheses(options) * tokens, std::ssize(input.source)};
+  return {live_hypotheses(input, options) * tokens, std::ssize(input.source)};
 }
 
 void check(const Ensemble& models, const SearchInput& input, const SearchOptions& options) {
@@ -47,6 +47,8 @@ void check(const Ensemble& models, const SearchInput& input, const SearchOptions
   for (const int32_t id : input.prefix)
     if (id < 0 || id >= V || id == options.end)
       fail("prefix: token must be between 0 and {} and not the end token (is {})", V - 1, id);
+  if (input.terms && options.sampling) fail("required terms need beam search or greedy search, not sampling");
+  if (input.terms && options.on_token) fail("required terms cannot be combined with on_token");
   if (std::ssize(input.prefix) >= longest)
     fail("prefix must have fewer than {} tokens, the maximum length of a translation (has {})", longest,
          input.prefix.size());

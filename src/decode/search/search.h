@@ -1,6 +1,7 @@
 // Beam search, greedy search and sampling for sentences. docs/decoding.md describes the algorithm.
 #pragma once
 
+#include <algorithm>
 #include <vector>
 
 #include "core/arena.h"
@@ -17,9 +18,11 @@ int64_t max_tokens(const SearchOptions& options, int64_t S, int64_t model_max_le
 
 int64_t max_tokens(const Ensemble& models, const SearchInput& input, const SearchOptions& options);
 
-// Returns the number of hypotheses of a sentence that may be live at once.
-inline int64_t live_hypotheses(const SearchOptions& options) {
-  return options.sampling ? options.n_best : options.beam;
+// Returns the number of hypotheses of a sentence that may be live at once. With required terms it is at least 2, so
+// that one of them can have a term that the best one lacks.
+inline int64_t live_hypotheses(const SearchInput& input, const SearchOptions& options) {
+  if (options.sampling) return options.n_best;
+  return std::max<int64_t>(options.beam, input.terms ? 2 : 1);
 }
 
 // Returns the most rows of the cache that a sentence needs.

@@ -33,7 +33,7 @@ void add_coverage(const Ensemble& models, const SearchInput& input, std::vector<
   std::vector<ForcedInput> pairs;
   for (const auto& target : targets) pairs.push_back({input.source, target, input.start});
   const std::vector<Forced> forced =
-      force_all(models, pairs, options.start, WithAttention::yes, options.attention, arena);
+      force_all(models, pairs, options.start, ForcedValues::attention, options.attention, arena);
   for (size_t i = 0; i < found.size(); i++)
     found[i].score += coverage(forced[i].attention, input.source.size(), options.coverage_penalty);
 }
@@ -60,7 +60,7 @@ DecodingNeed decoding_need(const Ensemble& models, const DecodingRequest& reques
   const auto need = [&](const SearchOptions& options, int64_t times) {
     check(options, models.front().config().target_vocab);
     const CacheRows rows = rows_needed(models, request.input, options);
-    return DecodingNeed{live_hypotheses(options), cache_bytes(models, rows), rows * times};
+    return DecodingNeed{live_hypotheses(request.input, options), cache_bytes(models, rows), rows * times};
   };
   const SearchOptions first_search = request.alternatives ? first_options(request) : *request.options;
   check(models, request.input, first_search);
@@ -168,7 +168,7 @@ std::exception_ptr SentenceDecoder::begin_alternatives(Request& request) {
 std::vector<Decoded> SentenceDecoder::ranked(std::vector<Decoded> found, const SearchInput& input,
                                              const SearchOptions& options) {
   if (options.coverage_penalty > 0) add_coverage(models_, input, found, options, scratch_);
-  std::ranges::stable_sort(found, std::greater<>(), &Decoded::score);
+  std::ranges::stable_sort(found, is_better);
   if (std::ssize(found) > options.n_best) found.resize(to_size(options.n_best));
   return found;
 }

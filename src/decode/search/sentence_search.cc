@@ -16,7 +16,7 @@ bool is_number(const NextToken& next) { return !std::isnan(next.values.front());
 
 SentenceSearch::SentenceSearch(const Ensemble& models, uint64_t key, const SearchInput& input,
                                const SearchOptions& options)
-    : Sequence(key, {live_hypotheses(options), rows_needed(models, input, options)}),
+    : Sequence(key, {live_hypotheses(input, options), rows_needed(models, input, options)}),
       input_(input),
       options_(options),
       max_tokens_(max_tokens(models, input, options)),
@@ -58,6 +58,8 @@ void SentenceSearch::extend(Matrix<float> log_p, int64_t first_row, KeyValueCach
     kept = forced(next.front());
   else if (options_.sampling)
     kept = drawn(next);
+  else if (input_.terms)
+    kept = with_terms(next);
   else
     kept = best(best_candidates(next, sums(), candidates()), [&](size_t i) { return is_number(next[i]); });
   advance(kept, cache);
@@ -170,23 +172,87 @@ double SentenceSearch::score_of(double sum, int64_t tokens) const {
   return length == 0 ? sum : sum / std::pow(length, options_.length_penalty);
 }
 
+// ---- Required terms
+
+// Returns what the hypothesis that candidate c makes has of the required terms.
+RequiredTerms::Progress SentenceSearch::progress(const Candidate& c) const {
+  const RequiredTerms::Progress& before = live_[to_size(c.parent)].terms;
+  return input_.terms && c.token != options_.end ? input_.terms->after(before, c.token) : before;
+}
+
+// Adds the best continuations of a hypothesis, and those that lead to a term.
+void SentenceSearch::add_candidates(size_t live, const NextToken& next, std::vector<Candidate>& candidates) const {
+  const Live& hypothesis = live_[live];
+  const size_t first = candidates.size();
+  for (Candidate c : best_candidates(std::span(&next, 1), std::span(&hypothesis.sum, 1), this->candidates())) {
+    c.parent = static_cast<int32_t>(live);
+    candidates.push_back(c);
+  }
+  input_.terms->visit_next(hypothesis.terms, [&](int32_t token) {
+    const auto is_known = [&](const Candidate& c) { return c.token == token; };
+    if (std::any_of(candidates.begin() + static_cast<std::ptrdiff_t>(first), candidates.end(), is_known)) return;
+    const double log_q = static_cast<double>(next.log_q(token));
+    if (log_q > -INFINITY)
+      candidates.push_back({hypothesis.sum + log_q, next.log_p(token), static_cast<int32_t>(live), token});
+  });
+}
+
+// Keeps the best hypotheses of each group, and finishes those that end. Hypotheses without all terms count only if no
+// other is found.
+std::vector<Candidate> SentenceSearch::with_terms(const std::vector<NextToken>& next) {
+  std::vector<Candidate> all;
+  for (size_t i = 0; i < live_.size(); i++)
+    if (is_number(next[i])) add_candidates(i, next[i], all);
+  std::sort(all.begin(), all.end());
+  const bool last = t_ + 1 == max_tokens_;
+  std::vector<Candidate> going_on;
+  std::vector<size_t> groups;
+  for (const Candidate& c : all) {
+    const RequiredTerms::Progress terms = progress(c);
+    if (c.token == options_.end || last) {
+      if (is_better_than_found(c.sum, t_ + 1, input_.terms->missing(terms).size())) finish(c);
+    } else {
+      going_on.push_back(c);
+      groups.push_back(input_.terms->group(terms));
+    }
+  }
+  std::vector<Candidate> kept;
+  const size_t width = to_size(live_hypotheses(input_, options_));
+  for (const size_t i : share_among_groups(groups, width)) kept.push_back(going_on[i]);
+  if (all.empty() && finished_.empty())
+    for (size_t i = 0; i < live_.size(); i++)
+      if (is_number(next[i])) finish_early(live_[i], t_);
+  if (!kept.empty() && !is_better_than_found(kept.front().sum, t_ + 1, 0)) kept.clear();
+  return kept;
+}
+
+// Whether a hypothesis would be among the best n_best of those that are finished, which it is added to.
+bool SentenceSearch::is_better_than_found(double sum, int64_t tokens, size_t missing) const {
+  const double score = score_of(sum, tokens);
+  return std::ranges::count_if(finished_, [&](const Decoded& d) {
+           return d.missing_terms.size() < missing || (d.missing_terms.size() == missing && d.score >= score);
+         }) < options_.n_best;
+}
+
 // Finishes the hypothesis that ends with candidate c.
 void SentenceSearch::finish(const Candidate& c) {
   const Live& parent = live_[to_size(c.parent)];
   nodes_.push_back({parent.last, c.token, c.log_p});
-  add_finished(std::ssize(nodes_) - 1, parent.number, c.sum, t_ + 1);
+  const auto last = static_cast<int32_t>(nodes_.size()) - 1;
+  add_finished({last, 0, c.sum, parent.number, progress(c)}, t_ + 1);
 }
 
-void SentenceSearch::add_finished(int64_t last, int64_t number, double sum, int64_t tokens) {
+void SentenceSearch::add_finished(const Live& ended, int64_t tokens) {
   Decoded d;
-  d.number = number;
-  for (const Node& node : path(static_cast<int32_t>(last))) {
+  d.number = ended.number;
+  if (input_.terms) d.missing_terms = input_.terms->missing(ended.terms);
+  for (const Node& node : path(ended.last)) {
     d.ended = node.token == options_.end;
     if (!d.ended) d.ids.push_back(node.token);
     d.token_log_probabilities.push_back(node.log_p);
     d.log_probability += static_cast<double>(node.log_p);
   }
-  d.score = score_of(sum, tokens);
+  d.score = score_of(ended.sum, tokens);
   finished_.push_back(std::move(d));
 }
 
@@ -199,7 +265,7 @@ void SentenceSearch::advance(const std::vector<Candidate>& kept, KeyValueCache& 
     const auto slot = static_cast<int32_t>(parents.size());
     parents.push_back(parent.slot);
     nodes_.push_back({parent.last, c.token, c.log_p});
-    next.push_back({static_cast<int32_t>(nodes_.size()) - 1, slot, c.sum, parent.number});
+    next.push_back({static_cast<int32_t>(nodes_.size()) - 1, slot, c.sum, parent.number, progress(c)});
   }
   cache.branch(rows_, parents);
   live_ = std::move(next);
@@ -222,14 +288,14 @@ void SentenceSearch::emit(KeyValueCache&) {
 }
 
 std::vector<Decoded> SentenceSearch::take_found() {
-  std::ranges::stable_sort(finished_, std::greater<>(), &Decoded::score);
+  std::ranges::stable_sort(finished_, is_better);
   return std::move(finished_);
 }
 
 void SentenceSearch::enlarge(KeyValueCache& cache) {
   nodes_.push_back({-1, options_.start, 0});
   live_.clear();
-  for (int32_t i = 0; i < live_hypotheses(options_); i++) live_.push_back({.last = 0, .slot = i});
+  for (int32_t i = 0; i < live_hypotheses(input_, options_); i++) live_.push_back({.last = 0, .slot = i});
   t_ = max_tokens_ - 1;
   cache.fill(rows_, t_);
 }

@@ -53,6 +53,7 @@ class SentenceSearch : public Sequence {
     int32_t slot = 0;    // in the cache
     double sum = 0;      // Σ log q
     int64_t number = 0;  // of the sample
+    RequiredTerms::Progress terms = {};
   };
 
   std::vector<Node> path(int32_t last) const;
@@ -60,13 +61,17 @@ class SentenceSearch : public Sequence {
   std::vector<NextToken> next_tokens(Matrix<float> log_p, int64_t first_row) const;
   std::vector<Candidate> forced(const NextToken& next) const;
   std::vector<Candidate> drawn(const std::vector<NextToken>& next);
+  std::vector<Candidate> with_terms(const std::vector<NextToken>& next);
+  void add_candidates(size_t live, const NextToken& next, std::vector<Candidate>& candidates) const;
   template <class IsNumber>
   std::vector<Candidate> best(const std::vector<Candidate>& candidates, IsNumber&& is_number_at);
   bool has_enough(const std::vector<Candidate>& kept) const;
   bool is_unbeaten(double best_live) const;
+  bool is_better_than_found(double sum, int64_t tokens, size_t missing) const;
+  RequiredTerms::Progress progress(const Candidate& c) const;
   void finish(const Candidate& c);
-  void finish_early(const Live& live, int64_t tokens) { add_finished(live.last, live.number, live.sum, tokens); }
-  void add_finished(int64_t last, int64_t number, double sum, int64_t tokens);
+  void finish_early(const Live& live, int64_t tokens) { add_finished(live, tokens); }
+  void add_finished(const Live& ended, int64_t tokens);
   double score_of(double sum, int64_t tokens) const;
   void advance(const std::vector<Candidate>& kept, KeyValueCache& cache);
   void record(int64_t number, const Candidate& c);

@@ -237,7 +237,7 @@ TranslationLoop::Prepared TranslationLoop::prepare(const SourceLine& line, const
   translator.check(text->options);
   text->line.number = -1;
   text->line.source = line;
-  translator.text.read(text->line, options);
+  translator.text.read(text->line, options, translator.text.term_rules(options));
   text->search = translator.text.search_options(options);
   Prepared prepared(std::move(text));
   const Prepared::Text& t = *prepared.text_;

@@ -37,7 +37,7 @@ std::string word_scores(const Hypothesis& h) {
   return fmt::format("{}", fmt::join(scores, " "));
 }
 
-constexpr int64_t kNotes = 10;  // about single lines; further ones are counted
+constexpr int64_t kNotes = 10;  // on single lines; further ones are counted
 
 // The header of a file in NumPy's format. Its length does not depend on the number of lines.
 std::string npy_header(int64_t lines, int64_t width) {
@@ -196,7 +196,7 @@ void translate_lines(const Translator& translator, const LineSource& read, Trans
   int64_t number = 0;
   translator.translate(
       read, [&](Translation&& t) { output.write(translation_lines(t, number++, form)); }, options);
-  if (notes > kNotes) output.note(fmt::format("{} further sentences were translated in parts", notes - kNotes));
+  if (notes > kNotes) output.note(fmt::format("{} further notes like these", notes - kNotes));
 }
 
 void generate_lines(const Generator& generator, const std::vector<std::string>& prompts, GenerateOptions options,

@@ -33,6 +33,7 @@ ordered_json hypothesis_json(const Hypothesis& h, const TranslationJsonForm& for
   if (form.attention) json["attention"] = h.attention;
   if (!h.sentences.empty()) json["sentences"] = ordered_json::array();
   for (const SentencePair& s : h.sentences) json["sentences"].push_back({{"source", s.source}, {"text", s.text}});
+  if (!h.missing_terms.empty()) json["missing_terms"] = h.missing_terms;
   return json;
 }
 

@@ -41,6 +41,11 @@ void check_translate_options(const ServerOptions& limits, const ServedModel& mod
     refuse_field("max_length", "must be at most {} (is {})", most, o.max_length);
 }
 
+// Whether a stream has an event for each token, not for each translation.
+bool streams_tokens(const TranslateOptions& options) {
+  return (options.beam == 1 || options.sampling) && options.glossary.empty();
+}
+
 TranslateRequest read_translate_request(Call& call) {
   RequestObject object = RequestObject::parse(call.body());
   TranslateRequest request;
@@ -57,6 +62,10 @@ TranslateRequest read_translate_request(Call& call) {
   request.form.alignment = options.alignment;
   request.form.attention = options.attention;
   request.streams = object.flag("stream");
+  if (request.streams && streams_tokens(options)) {  // which come before the places of protected parts are known
+    options.protected_parts = ProtectedParts::none;
+    options.protect.clear();
+  }
   if (request.streams) call.will_stream();
   object.refuse_others();
   check_translate_options(call.service().options(), *request.model, options);
@@ -99,8 +108,7 @@ void answer_translate(const CallPtr& call) {
   const auto source_tokens = std::make_shared<int64_t>(0);
   TranslationHandlers handlers;
   const TranslateOptions options = request->texts.empty() ? TranslateOptions() : request->texts.front().options;
-  const bool by_token = options.beam == 1 || options.sampling;
-  if (request->streams && by_token)
+  if (request->streams && streams_tokens(options))
     handlers.on_token = [call](size_t line, const TokenReport& token, const std::string& so_far) {
       call->send_event(token_event(line, token, so_far));
     };

@@ -151,6 +151,7 @@ void ServedModel::load(const ServedRun& run, bool embeds) {
     case RunKind::translator:
       translator.emplace(run.run);
       translate_defaults = default_translate_options(run.run);
+      if (!run.glossary.empty()) translate_defaults.glossary = read_glossary(run.glossary);
       set_languages(run);
       if (embeds) embedder.emplace(run.run);
       break;

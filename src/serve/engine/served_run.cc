@@ -60,6 +60,7 @@ std::vector<ServedRun> served_runs(const ServerOptions& options) {
   }
   set_values(runs, options.languages, "languages", &ServedRun::languages);
   set_values(runs, options.titles, "titles", &ServedRun::titles);
+  set_values(runs, options.glossary, "glossary", &ServedRun::glossary);
   set_values(runs, options.chat_template, "chat_template", &ServedRun::chat_template);
   return runs;
 }

@@ -13,6 +13,7 @@ struct ServedRun {
   std::string name;            // [A-Za-z0-9._-]{1,64}
   std::string languages = {};  // such as "en-de"; "" if not given
   std::string titles = {};     // a table of titles; "" for none
+  std::string glossary = {};   // a file of terms; "" for none
   std::string chat_template = {};
 };
 

@@ -385,7 +385,7 @@ UChar32 code_before(std::string_view text, size_t place) {
 struct Regex::Program {
   Code code;
   std::vector<Set> sets;
-  std::string shown;
+  std::string where, shown;  // in errors
 
   bool holds(const Instruction& i, std::string_view text, size_t place) const {
     const UChar32 before = code_before(text, place), after = code_at(text, place);
@@ -424,6 +424,7 @@ Regex::Regex(std::string_view expression, const std::string& where) {
   if (expression.empty() || expression.size() > kMaxExpression)
     fail("{}: a regular expression must have 1 to {} bytes (has {})", where, kMaxExpression, expression.size());
   auto program = std::make_shared<Program>();
+  program->where = where;
   program->shown = excerpt(expression);
   program->code = RegexParser(expression, where, program->sets).parse();
   program_ = std::move(program);
@@ -461,7 +462,8 @@ std::optional<std::pair<size_t, size_t>> Regex::find(std::string_view text, size
     if (!match) add(now, 0, place, place);
     if (now.empty() && (match || place >= text.size())) return match;
     if (work > most_work)
-      fail("tokenizer: the regular expression {} takes too long on a text of {} bytes", program_->shown, text.size());
+      fail("{}: the regular expression {} takes too long on a text of {} bytes", program_->where, program_->shown,
+           text.size());
     size_t end = text.size();
     const UChar32 c = code_at(text, place, &end);
     for (const Thread& thread : now) {

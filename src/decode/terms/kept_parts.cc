@@ -1,0 +1,257 @@
+#include "decode/terms/kept_parts.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <limits>
+#include <utility>
+
+#include "core/to_size.h"
+#include "decode/generation/readable.h"
+#include "text/alignment/aligned_units.h"
+#include "text/sentence_characters.h"
+#include "text/unicode.h"
+
+namespace qkv {
+namespace {
+
+using sentence::character_at;
+using sentence::character_before;
+
+// ---- Out of the source
+
+constexpr std::array<std::pair<std::string_view, std::string_view>, 14> kEnclosing = {{{"(", ")"},
+                                                                                       {"[", "]"},
+                                                                                       {"{", "}"},
+                                                                                       {"<", ">"},
+                                                                                       {"\"", "\""},
+                                                                                       {"'", "'"},
+                                                                                       {"«", "»"},
+                                                                                       {"»", "«"},
+                                                                                       {"“", "”"},
+                                                                                       {"„", "“"},
+                                                                                       {"‘", "’"},
+                                                                                       {"‚", "‘"},
+                                                                                       {"「", "」"},
+                                                                                       {"（", "）"}}};
+
+// Returns a part with the quotation marks and brackets around it.
+ProtectedPart with_enclosing(std::string_view text, ProtectedPart part) {
+  const auto encloses = [&](const auto& pair) {
+    return text.substr(0, part.begin).ends_with(pair.first) && text.substr(part.end).starts_with(pair.second);
+  };
+  for (auto pair = std::ranges::find_if(kEnclosing, encloses); pair != kEnclosing.end();
+       pair = std::ranges::find_if(kEnclosing, encloses)) {
+    part.begin -= pair->first.size();
+    part.end += pair->second.size();
+  }
+  return part;
+}
+
+bool begins_with_word(std::string_view text) { return sentence::is_alphanumeric(character_at(text, 0).code); }
+bool ends_with_word(std::string_view text) { return sentence::is_alphanumeric(sentence::last_character(text)); }
+
+bool has_word(std::string_view text) {
+  for (size_t i = 0; i < text.size();) {
+    const sentence::Character c = character_at(text, i);
+    if (sentence::is_alphanumeric(c.code)) return true;
+    i = std::max(c.end, i + 1);
+  }
+  return false;
+}
+
+// Returns the parts with what goes with them.
+std::vector<ProtectedPart> widened(std::string_view text, std::span<const ProtectedPart> parts) {
+  std::vector<ProtectedPart> wide;
+  for (const ProtectedPart& part : parts) {
+    const ProtectedPart next = with_enclosing(text, part);
+    if (!wide.empty() &&
+        (next.begin <= wide.back().end || !has_word(text.substr(wide.back().end, next.begin - wide.back().end))))
+      wide.back().end = std::max(wide.back().end, next.end);
+    else
+      wide.push_back(next);
+  }
+  return wide;
+}
+
+bool ends_with_blank(std::string_view text) { return sentence::is_blank(sentence::last_character(text)); }
+
+void drop_blanks_at_end(std::string& text) {
+  while (ends_with_blank(text)) text.resize(character_before(text, text.size()).begin);
+}
+
+std::string_view without_blanks_at_start(std::string_view text) {
+  while (sentence::is_blank(character_at(text, 0).code)) text.remove_prefix(character_at(text, 0).end);
+  return text;
+}
+
+// ---- Into the translation
+
+// Returns the first token with text of which at least a half stands behind the byte; if there is none, the place behind
+// the last token with text.
+size_t token_behind(const std::vector<TokenPlace>& tokens, size_t byte) {
+  size_t behind_last = 0;
+  for (size_t t = 0; t < tokens.size(); t++) {
+    if (tokens[t].is_empty()) continue;
+    if (tokens[t].begin + tokens[t].end >= 2 * byte) return t;
+    behind_last = t + 1;
+  }
+  return behind_last;
+}
+
+// Finds the place in a translation that a place between two words of the source has.
+class PlaceFinder {
+ public:
+  explicit PlaceFinder(const AlignedUnits& aligned) : source_(aligned.source), units_(aligned.units) {}
+
+  // Returns the unit before which a part stands, from `least` on; their number: at the end. The weight of the units on
+  // the wrong side is the least there, with a preference for places next to what translates the words around the part.
+  size_t find(size_t byte, size_t least) const {
+    size_t behind = 0;  // the source token behind the byte
+    while (behind < source_.size() && source_[behind].begin + source_[behind].end < 2 * byte) behind++;
+    int64_t wrong = 0;
+    for (const TargetUnit& unit : units_) wrong += belongs_before(unit, behind) ? weight_of(unit) : 0;
+    size_t best = least;
+    int64_t best_cost = std::numeric_limits<int64_t>::max();
+    for (size_t u = 0; u <= units_.size(); u++) {
+      const int64_t cost = wrong - preference(u, behind);
+      if (u >= least && cost < best_cost && !parts_mark(u)) best = u, best_cost = cost;
+      if (u < units_.size()) wrong += belongs_before(units_[u], behind) ? -weight_of(units_[u]) : weight_behind(u);
+    }
+    return best;
+  }
+
+ private:
+  static constexpr int64_t kNeighbour = 2;  // letters
+
+  static int64_t weight_of(const TargetUnit& unit) { return static_cast<int64_t>(unit.weight); }
+  bool belongs_before(const TargetUnit& unit, size_t behind) const {
+    return unit.source != TargetUnit::kNone && unit.source < behind;
+  }
+  int64_t weight_behind(size_t unit) const {
+    return units_[unit].source == TargetUnit::kNone ? 0 : weight_of(units_[unit]);
+  }
+  int64_t preference(size_t unit, size_t behind) const {
+    const bool follows = unit > 0 && behind > 0 && units_[unit - 1].source == behind - 1;
+    const bool precedes = unit < units_.size() && units_[unit].source == behind;
+    return (follows ? kNeighbour : 0) + (precedes ? kNeighbour : 0);
+  }
+  // Whether a part would stand between a word and a mark without an alignment that touches it.
+  bool parts_mark(size_t unit) const {
+    return unit > 0 && unit < units_.size() && units_[unit].source == TargetUnit::kNone &&
+           units_[unit].begin == units_[unit - 1].end;
+  }
+
+  const std::vector<TokenPlace>& source_;
+  const std::vector<TargetUnit>& units_;
+};
+
+// Returns for each part the unit of the translation before which it stands; their number: at the end.
+std::vector<size_t> units_behind(std::span<const KeptPart> kept, const AlignedUnits& aligned) {
+  const PlaceFinder finder(aligned);
+  std::vector<size_t> units;
+  for (const KeptPart& part : kept) units.push_back(finder.find(part.at, units.empty() ? 0 : units.back()));
+  return units;
+}
+
+// Returns the text with each part before its unit, and spaces between parts and words.
+std::string joined_text(std::span<const KeptPart> kept, std::span<const size_t> units_behind, const std::string& text,
+                        const std::vector<TargetUnit>& units) {
+  std::string all;
+  size_t done = 0;  // bytes of the text
+  for (size_t k = 0; k < kept.size(); k++) {
+    const size_t unit = units_behind[k];
+    const size_t before = unit == 0 ? 0 : units[unit - 1].end;
+    const size_t behind = unit == units.size() ? text.size() : units[unit].begin;
+    if (before > done) all.append(text, done, before - done);
+    done = std::max(done, before);
+    const bool follows_part = k > 0 && units_behind[k - 1] == unit;
+    if (!all.empty() && !all.ends_with(' ') && (follows_part || kept[k].space_before || ends_with_word(all)))
+      all += ' ';
+    all += kept[k].text;
+    const std::string_view rest = std::string_view(text).substr(behind);
+    const bool precedes_part = k + 1 < kept.size() && units_behind[k + 1] == unit;
+    if (rest.empty() || precedes_part) continue;
+    if (behind > before || (begins_with_word(rest) && !kept[k].touches_word)) all += ' ';
+    done = behind;
+  }
+  return all.append(text, done);
+}
+
+// Inserts a token of each side into the alignment and the attention weights.
+void insert_aligned(Hypothesis& h, size_t source, size_t target) {
+  for (Alignment& pair : h.alignment) {
+    pair.source += to_size(pair.source) >= source ? 1 : 0;
+    pair.target += to_size(pair.target) >= target ? 1 : 0;
+  }
+  const auto behind = std::ranges::lower_bound(h.alignment, static_cast<int32_t>(target), {}, &Alignment::target);
+  h.alignment.insert(behind, {static_cast<int32_t>(source), static_cast<int32_t>(target)});
+  if (h.attention.empty()) return;
+  for (std::vector<float>& row : h.attention) row.insert(row.begin() + static_cast<std::ptrdiff_t>(source), 0);
+  std::vector<float> row(h.attention.front().size());
+  row[source] = 1;
+  h.attention.insert(h.attention.begin() + static_cast<std::ptrdiff_t>(target), std::move(row));
+}
+
+// Inserts a part before a target token.
+void insert_token(Hypothesis& h, const std::string& text, size_t token) {
+  size_t word = 0;
+  for (const TokenRange& range : words_of_pieces(h.tokens)) word += range.begin < token ? 1 : 0;
+  word = std::min(word, h.words.size());
+  h.words.insert(h.words.begin() + static_cast<std::ptrdiff_t>(word), WordScore{text, 0});
+  const auto place = static_cast<std::ptrdiff_t>(token);
+  h.tokens.insert(h.tokens.begin() + place, text);
+  h.token_scores.insert(h.token_scores.begin() + place, 0);
+}
+
+}  // namespace
+
+ReducedText take_out(std::string_view sentence, std::span<const ProtectedPart> parts, bool in_lower_case) {
+  ReducedText reduced;
+  const auto append = [&](std::string_view rest) {
+    if (in_lower_case)
+      reduced.text += lowercase(rest);
+    else
+      reduced.text += rest;
+  };
+  size_t done = 0;
+  for (const ProtectedPart& part : widened(sentence, parts)) {
+    append(sentence.substr(done, part.begin - done));
+    done = part.end;
+    const bool space_before = ends_with_blank(sentence.substr(0, part.begin));
+    const bool touches_word = begins_with_word(sentence.substr(done));
+    if (!touches_word) drop_blanks_at_end(reduced.text);
+    if (reduced.text.empty()) done = sentence.size() - without_blanks_at_start(sentence.substr(done)).size();
+    const std::string_view kept = sentence.substr(part.begin, part.end - part.begin);
+    reduced.kept.push_back({std::string(kept), reduced.text.size(), space_before, touches_word});
+  }
+  append(sentence.substr(done));
+  return reduced;
+}
+
+void put_back(std::span<const KeptPart> kept, std::string_view source, const std::vector<std::string>& source_tokens,
+              Hypothesis& translation) {
+  const AlignedUnits aligned = align_units(source, source_tokens, translation);
+  const std::vector<size_t> units = units_behind(kept, aligned);
+  const std::vector<TokenPlace> sources = token_places(source, source_tokens);
+  const std::vector<TokenPlace> targets = token_places(translation.text, translation.tokens);
+  for (size_t k = 0; k < kept.size(); k++) {  // k parts are there
+    const size_t byte = units[k] == aligned.units.size() ? translation.text.size() : aligned.units[units[k]].begin;
+    const size_t target = token_behind(targets, byte) + k;
+    insert_aligned(translation, token_behind(sources, kept[k].at) + k, target);
+    insert_token(translation, kept[k].text, target);
+  }
+  translation.text = joined_text(kept, units, translation.text, aligned.units);
+}
+
+std::vector<std::string> tokens_with(std::span<const KeptPart> kept, std::string_view source,
+                                     std::vector<std::string> source_tokens) {
+  const std::vector<TokenPlace> places = token_places(source, source_tokens);
+  for (size_t k = 0; k < kept.size(); k++) {
+    const size_t token = token_behind(places, kept[k].at) + k;
+    source_tokens.insert(source_tokens.begin() + static_cast<std::ptrdiff_t>(token), kept[k].text);
+  }
+  return source_tokens;
+}
+
+}  // namespace qkv
