@@ -206,7 +206,8 @@ void add_translate_command(CLI::App& app) {
       ->add_option("--glossary", options->glossary,
                    "Terms that translations must have: lines of a source term, a tab and its translation, or several, "
                    "separated by |")
-      ->type_name("FILE");
+      ->type_name("FILE")
+      ->excludes(targets);
   add_output_options(*command, *options);
   add_parts_options(*command, options->parts, {"--input", "--prefix-file", "--score"});
   add_documents_options(*command, options->documents,

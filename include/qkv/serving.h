@@ -68,7 +68,8 @@ class TranslationLoop {
   TranslationLoop(const TranslationLoop&) = delete;
   TranslationLoop& operator=(const TranslationLoop&) = delete;
 
-  // Converts a text to tokens. The options on_token, on_progress, batch_tokens, workers and window are not used. Throws
+  // Converts a text to tokens. on_token is not called, but says that add will have one, so that no part is protected.
+  // The options on_note, on_progress, batch_tokens, workers and window are not used. Throws
   // Error for an option out of range, invalid UTF-8, and a text that needs more rows or bytes than the limits.
   Prepared prepare(const SourceLine& line, const TranslateOptions& options = {}) const;
 

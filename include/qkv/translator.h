@@ -42,8 +42,7 @@ struct TranslateOptions : DecodingOptions {
   int64_t workers = 0;
   int64_t window = 1024;
 
-  // Called with one line of text for each sentence that is too long and is translated in parts, and for each line whose
-  // translation lacks a term of the glossary.
+  // Called with each of Translation::notes before the translation is complete, in the order of the lines.
   std::function<void(const std::string&)> on_note = {};
   // Called from time to time with the number of lines completed since the last call, perhaps 0.
   std::function<void(int64_t)> on_progress = {};
@@ -141,6 +140,7 @@ struct Translation {
   std::string source;
   std::vector<std::string> source_tokens;
   std::vector<Hypothesis> hypotheses;  // best first, never empty
+  std::vector<std::string> notes = {};  // on sentences that are too long, and on terms that are missing
 
   const std::string& text() const { return hypotheses.front().text; }
 };

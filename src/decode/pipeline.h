@@ -92,6 +92,7 @@ struct Line {
   std::exception_ptr error;                         // rethrown when the line would be written
   std::vector<SentencePair> sentences = {};         // without translations, but for those that are kept as a whole
   std::string space_before = {}, space_after = {};  // before the first part and after the last one
+  std::vector<std::string> notes = {};              // Translation::notes
 
   // Drops the parts after the first `count`.
   void stop_after(size_t count) {

@@ -10,6 +10,7 @@
 #include "core/to_size.h"
 #include "decode/search/search.h"
 #include "io/runs/translation_config.h"
+#include "text/pieces/byte_pairs.h"
 #include "text/sentence_characters.h"
 #include "text/split_long.h"
 #include "text/unicode.h"
@@ -64,35 +65,29 @@ void check_text(const std::string& text) {
   if (bad != std::string::npos) fail("byte {} is not valid UTF-8{}", bad + 1, mark_hint(text));
 }
 
-// Returns the parts within a range of the text, which does not cut one, as bytes of the range.
-std::vector<ProtectedPart> within(const std::vector<ProtectedPart>& parts, size_t begin, size_t end) {
+// Takes the parts within a range of the text from the front of those that are left, as bytes of the range.
+std::vector<ProtectedPart> take_within(std::span<const ProtectedPart>& left, size_t begin, size_t end) {
   std::vector<ProtectedPart> inside;
-  for (const ProtectedPart& part : parts)
-    if (part.begin >= begin && part.end <= end) inside.push_back({part.begin - begin, part.end - begin});
+  for (; !left.empty() && left.front().begin < end; left = left.subspan(1))
+    if (left.front().begin >= begin) inside.push_back({left.front().begin - begin, left.front().end - begin});
   return inside;
 }
 
-// Joins sentences that a part reaches across.
-void join_across(TextSentences& split, std::string_view text, const std::vector<ProtectedPart>& parts) {
+// Joins sentences that a part reaches across. Parts are in order and do not overlap.
+void join_across(TextSentences& split, std::string_view text, std::span<const ProtectedPart> parts) {
   std::vector<SpacedSentence> joined;
   const auto offset = [&](std::string_view view) { return to_size(view.data() - text.data()); };
   for (const SpacedSentence& next : split.sentences) {
-    const size_t begin = offset(next.text), end = begin + next.text.size();
-    const auto cuts = [&](const ProtectedPart& part) { return part.begin < begin && part.end > offset(next.space); };
-    if (joined.empty() || std::ranges::none_of(parts, cuts)) {
+    const size_t begin = offset(next.text),
+                 space = joined.empty() ? begin : offset(joined.back().text) + joined.back().text.size();
+    while (!parts.empty() && parts.front().end <= space) parts = parts.subspan(1);
+    if (joined.empty() || parts.empty() || parts.front().begin >= begin)
       joined.push_back(next);
-    } else {
-      const size_t first = offset(joined.back().text);
-      joined.back().text = text.substr(first, end - first);
-    }
+    else
+      joined.back().text =
+          text.substr(offset(joined.back().text), begin + next.text.size() - offset(joined.back().text));
   }
   split.sentences = std::move(joined);
-}
-
-bool has_letter_or_digit(std::string_view text) {
-  for (auto c = sentence::character_at(text, 0); c.begin < text.size(); c = sentence::character_at(text, c.end))
-    if (sentence::is_alphanumeric(c.code)) return true;
-  return false;
 }
 
 // Takes those parts that stood within the next `size` bytes of the text, and before the rest.
@@ -107,11 +102,24 @@ std::vector<KeptPart> take_kept(std::vector<KeptPart>& kept, size_t begin, size_
   return taken;
 }
 
-// Whether a piece continues the word before it, in a vocabulary that marks where words begin.
-bool continues_word(std::string_view piece) {
-  if (piece.starts_with("##")) return piece.size() > 2;
-  const int32_t first = sentence::character_at(piece, 0).code;
-  return sentence::is_alphanumeric(first) && !sentence::is_unspaced(first) && !sentence::is_thai_or_lao(first);
+// Returns for each piece whether it continues the word before it, if the vocabulary marks where words begin.
+std::vector<bool> pieces_that_continue_words(const Tokenizer& tokenizer) {
+  std::vector<std::string> pieces;
+  for (int32_t id = 0; id < tokenizer.size(); id++) pieces.push_back(tokenizer.piece(id));
+  const auto any_begins_with = [&](std::string_view mark) {
+    return std::ranges::any_of(pieces, [&](const std::string& piece) { return piece.starts_with(mark); });
+  };
+  const bool has_bytes = any_begins_with("Ġ"), has_marks = has_bytes || any_begins_with("▁"),
+             has_continuations = !has_marks && any_begins_with("##");
+  std::vector<bool> continuing;
+  for (const std::string& piece : pieces) {
+    const std::string text = has_bytes ? bytes_of_spelling(piece) : piece;
+    const int32_t first = sentence::character_at(text, 0).code;
+    continuing.push_back(has_continuations
+                             ? piece.starts_with("##") && piece.size() > 2
+                             : has_marks && sentence::is_alphanumeric(first) && sentence::has_spaced_words(first));
+  }
+  return continuing;
 }
 
 // The tokens of a source without those around it.
@@ -122,13 +130,12 @@ TokenRange source_range(const LinePart& part) {
 }  // namespace
 
 TranslationText::TranslationText(const TranslatorRun& run, int64_t max_length)
-    : tokenizers_(run.tokenizers), tokens_(run.tokens), splitter_(run.abbreviations), max_length_(max_length) {
-  const Tokenizer& target = tokenizers_.target;
-  for (int32_t id = 0; id < target.size(); id++) target_id_.emplace(target.piece(id), id);
-  const auto marks_word = [](const auto& entry) { return begins_word(entry.first) || entry.first.starts_with("##"); };
-  const bool marks_words = std::ranges::any_of(target_id_, marks_word);
-  for (int32_t id = 0; id < target.size(); id++)
-    continues_word_.push_back(marks_words && !begins_word(target.piece(id)) && continues_word(target.piece(id)));
+    : tokenizers_(run.tokenizers),
+      tokens_(run.tokens),
+      splitter_(run.abbreviations),
+      max_length_(max_length),
+      continues_word_(pieces_that_continue_words(run.tokenizers.target)) {
+  for (int32_t id = 0; id < tokenizers_.target.size(); id++) target_id_.emplace(tokenizers_.target.piece(id), id);
 }
 
 SentenceEdges TranslationText::edges_between(const std::string& from, const std::string& to) const {
@@ -173,18 +180,29 @@ SearchOptions TranslationText::search_options(const TranslateOptions& o) const {
 TermRules TranslationText::term_rules(const TranslateOptions& options) const {
   TermRules rules;
   const bool finds_kinds = options.protected_parts == ProtectedParts::automatic;
-  if ((finds_kinds || !options.protect.empty()) && !options.on_token)
-    rules.protected_parts = std::make_shared<ProtectedPartFinder>(finds_kinds, options.protect);
-  if (options.glossary.empty()) return rules;
-  const std::lock_guard lock(glossary_mutex_);
-  if (glossary_text_ != options.glossary) {
-    check_text(options.glossary);
-    const std::string text = tokens_.lowercase ? lowercase(options.glossary) : options.glossary;
-    glossary_ = std::make_shared<Glossary>(Glossary::parse(text, "glossary"));
-    glossary_text_ = options.glossary;
-  }
-  rules.glossary = glossary_;
+  rules.protected_parts = std::make_shared<ProtectedPartFinder>(finds_kinds, options.protect);
+  if (options.on_token || (!finds_kinds && options.protect.empty())) rules.protected_parts = nullptr;
+  if (!options.glossary.empty()) rules.glossary = glossary_of(options.glossary);
   return rules;
+}
+
+// Returns the glossary of a text. The last few stay in memory, so that texts of one request share theirs.
+std::shared_ptr<const Glossary> TranslationText::glossary_of(const std::string& text) const {
+  constexpr size_t kMostKept = 8;
+  const auto find = [&] { return std::ranges::find(glossaries_, text, &KeptGlossary::text); };
+  {
+    const std::lock_guard lock(glossary_mutex_);
+    if (const auto known = find(); known != glossaries_.end()) {
+      std::rotate(glossaries_.begin(), known, known + 1);
+      return glossaries_.front().glossary;
+    }
+  }
+  const bool in_lower_case = tokens_.lowercase && find_invalid_utf8(text) == text.npos;
+  const auto glossary = std::make_shared<Glossary>(Glossary::parse(in_lower_case ? lowercase(text) : text, "glossary"));
+  const std::lock_guard lock(glossary_mutex_);
+  if (find() == glossaries_.end()) glossaries_.push_front({text, glossary});
+  if (glossaries_.size() > kMostKept) glossaries_.pop_back();
+  return glossary;
 }
 
 void TranslationText::read(Line& line, const TranslateOptions& options, const TermRules& rules) const {
@@ -208,37 +226,40 @@ void TranslationText::split(Line& line, const TranslateOptions& options, const T
     return add_sentence(line, {text, parts, edges, options, rules});
   TextSentences split = split_text_sentences(text, splitter_);
   if (!parts.empty()) join_across(split, text, parts);
+  std::span<const ProtectedPart> left = parts;
   for (const SpacedSentence& sentence : split.sentences) {
     line.space_after += sentence.space;
     const size_t begin = to_size(sentence.text.data() - text.data());
-    add_sentence(line, {sentence.text, within(parts, begin, begin + sentence.text.size()), edges, options, rules});
+    const size_t end = begin + sentence.text.size();
+    add_sentence(line, {sentence.text, take_within(left, begin, end), edges, options, rules});
   }
   line.space_after += split.space_after;
 }
 
 // Adds a sentence, in several parts if it is too long. One without letters and digits outside of protected parts stays
 // as it is.
-void TranslationText::add_sentence(Line& line, const Sentence& sentence) const {
+void TranslationText::add_sentence(Line& line, const SentenceToTranslate& sentence) const {
   ReducedText rest = take_out(sentence.text, sentence.protected_parts, tokens_.lowercase);
   line.sentences.push_back({std::string(sentence.text), ""});
-  if (!rest.kept.empty() && !has_letter_or_digit(rest.text)) {
+  if (!rest.kept.empty() && !sentence::has_letter_or_digit(rest.text)) {
     line.space_after += sentence.text;
     line.sentences.back().text = sentence.text;
     return;
   }
   const auto fits = [&](std::string_view part) { return std::ssize(source_ids(part, sentence.edges)) <= max_length_; };
   const std::vector<std::string> cut = split_long(rest.text, fits);
-  if (cut.size() > 1 && sentence.options.on_note)
-    sentence.options.on_note(fmt::format("{}{}longer than the model's {} tokens, translated in {} parts", named(line),
-                                         sentence.text == line.source.text ? "" : "a sentence is ", max_length_,
-                                         cut.size()));
+  if (cut.size() > 1)
+    line.notes.push_back(fmt::format("{}{}longer than the model's {} tokens, translated in {} parts", named(line),
+                                     sentence.text == line.source.text ? "" : "a sentence is ", max_length_,
+                                     cut.size()));
   size_t begin = 0;
-  for (size_t i = 0; i < cut.size(); i++) {
-    const std::string& piece = cut[i];
-    LinePart part{line.number, piece, sentence.edges, source_ids(piece, sentence.edges), {}, {}, {}};
-    part.kept = take_kept(rest.kept, begin, piece.size(), i + 1 == cut.size());
-    begin += piece.size();
-    if (part.source.empty()) continue;
+  for (size_t i = 0; i < cut.size(); begin += cut[i++].size()) {
+    LinePart part{line.number, cut[i], sentence.edges, source_ids(cut[i], sentence.edges), {}, {}, {}};
+    part.kept = take_kept(rest.kept, begin, cut[i].size(), i + 1 == cut.size());
+    if (part.source.empty()) {
+      for (const KeptPart& kept : part.kept) line.space_after += kept.text;
+      continue;
+    }
     if (sentence.rules.glossary) require_terms(part, *sentence.rules.glossary);
     if (!line.parts.empty()) line.parts.back().is_last = false;
     part.sentence = line.sentences.size() - 1;
@@ -247,13 +268,16 @@ void TranslationText::add_sentence(Line& line, const Sentence& sentence) const {
   }
 }
 
-// Sets the terms of the glossary that the part has. Those that the model's vocabulary cannot spell are not required.
+// Sets the terms of the glossary that the part has. Those that the model's vocabulary cannot spell are not required,
+// and spellings have at most 16 tokens for each token of the source, which bounds time and memory.
 void TranslationText::require_terms(LinePart& part, const Glossary& glossary) const {
+  size_t room = 16 * (part.source.size() + 1);
   std::vector<TermSpellings> terms;
   for (const GlossaryMatch& match : glossary.find(part.text)) {
     const std::string source = part.text.substr(match.begin, match.end - match.begin);
-    TermSpellings spellings = spellings_of(source, glossary.entries()[match.entry]);
-    if (spellings.empty() || terms.size() == RequiredTerms::kMost) {
+    TermSpellings spellings;
+    if (terms.size() < RequiredTerms::kMost) spellings = spellings_of(source, glossary.entries()[match.entry], room);
+    if (spellings.empty()) {
       part.not_required.push_back(source);
       continue;
     }
@@ -265,20 +289,23 @@ void TranslationText::require_terms(LinePart& part, const Glossary& glossary) co
                                                [this](int32_t token) { return continues_word_[to_size(token)]; });
 }
 
-// Returns the tokens of the targets that the vocabulary can spell. Between characters of Chinese and Japanese a piece
-// has no mark of a word's beginning.
-TermSpellings TranslationText::spellings_of(std::string_view source, const GlossaryEntry& entry) const {
+// Returns the tokens of the first targets that have room and that the vocabulary can spell. Between characters of
+// Chinese and Japanese a piece has no mark of a word's beginning. Takes the tokens from the room.
+TermSpellings TranslationText::spellings_of(std::string_view source, const GlossaryEntry& entry, size_t& room) const {
   const auto cannot_be_found = [&](int32_t id) {
     return id == tokens_.unknown || std::ranges::find(tokens_.never, id) != tokens_.never.end();
   };
   TermSpellings spellings;
   const auto add = [&](std::vector<int32_t> ids) {
-    if (!ids.empty() && std::ranges::none_of(ids, cannot_be_found) &&
-        std::ranges::find(spellings, ids) == spellings.end())
-      spellings.push_back(std::move(ids));
+    if (ids.empty() || ids.size() > room || std::ranges::any_of(ids, cannot_be_found) ||
+        std::ranges::find(spellings, ids) != spellings.end())
+      return;
+    room -= ids.size();
+    spellings.push_back(std::move(ids));
   };
   for (const std::string& target : target_spellings(source, entry)) {
     std::vector<int32_t> ids = target_ids(target);
+    if (ids.size() > room) break;
     add(ids);
     if (ids.empty() || !sentence::is_unspaced(sentence::character_at(target, 0).code)) continue;
     const std::string_view first = without_word_start(tokenizers_.target.piece(ids.front()));
@@ -319,10 +346,10 @@ Translation TranslationText::result(const Line& line, const TranslateOptions& op
     const size_t missing = a.missing_terms.size(), missing_of_b = b.missing_terms.size();
     return missing != missing_of_b ? missing < missing_of_b : a.score > b.score;
   });
-  const std::vector<std::string>& missing = result.hypotheses.front().missing_terms;
-  if (!missing.empty() && options.on_note)
-    options.on_note(fmt::format("{}the translation lacks the glossary's term for {}", named(line),
-                                excerpt(fmt::format("{}", fmt::join(missing, ", ")))));
+  result.notes = line.notes;
+  if (const std::vector<std::string>& missing = result.hypotheses.front().missing_terms; !missing.empty())
+    result.notes.push_back(fmt::format("{}the translation lacks the glossary's term for {}", named(line),
+                                       excerpt(fmt::format("{}", fmt::join(missing, ", ")))));
   return result;
 }
 
@@ -388,7 +415,7 @@ Hypothesis TranslationText::hypothesis(const LinePart& part, const Decoded& deco
   for (const int32_t term : decoded.missing_terms) h.missing_terms.push_back(part.term_names[to_size(term)]);
   h.missing_terms.insert(h.missing_terms.end(), part.not_required.begin(), part.not_required.end());
   if (options.alignment || !part.kept.empty()) h.alignment = std::move(alignment);
-  if (!part.kept.empty()) put_back(part.kept, part.text, tokenizers_.source.pieces(part.source), h);
+  if (!part.kept.empty()) put_back(part.kept, part.text, tokenizers_.source.pieces(part.source), options.attention, h);
   if (!options.alignment) h.alignment.clear();
   return h;
 }

@@ -1,6 +1,7 @@
 // Converts between text and the search: splits lines into parts in token ids, and converts translated parts to results.
 #pragma once
 
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -19,10 +20,19 @@
 
 namespace qkv {
 
-// The rules for words of the source that the model does not choose the translation of; null: none.
+// The protected parts and the glossary of translations; null: none.
 struct TermRules {
   std::shared_ptr<const ProtectedPartFinder> protected_parts = nullptr;
   std::shared_ptr<const Glossary> glossary = nullptr;
+};
+
+// A sentence of a line, with its options.
+struct SentenceToTranslate {
+  std::string_view text;
+  std::vector<ProtectedPart> protected_parts;  // bytes of the text
+  const SentenceEdges& edges;
+  const TranslateOptions& options;
+  const TermRules& rules;
 };
 
 class TranslationText {
@@ -68,19 +78,11 @@ class TranslationText {
 
  private:
   SentenceEdges edges_between(const std::string& source_language, const std::string& target_language) const;
-  // A sentence, with what its line and the options say of it.
-  struct Sentence {
-    std::string_view text;
-    std::vector<ProtectedPart> protected_parts;  // bytes of the text
-    const SentenceEdges& edges;
-    const TranslateOptions& options;
-    const TermRules& rules;
-  };
-
   void split(Line& line, const TranslateOptions& options, const TermRules& rules) const;
-  void add_sentence(Line& line, const Sentence& sentence) const;
+  void add_sentence(Line& line, const SentenceToTranslate& sentence) const;
   void require_terms(LinePart& part, const Glossary& glossary) const;
-  TermSpellings spellings_of(std::string_view source, const GlossaryEntry& entry) const;
+  TermSpellings spellings_of(std::string_view source, const GlossaryEntry& entry, size_t& room) const;
+  std::shared_ptr<const Glossary> glossary_of(const std::string& text) const;
   void set_prefix(Line& line, const TranslateOptions& options) const;
   // Returns hypothesis k of a line. sources_before: the number of source tokens before each part, and of all.
   Hypothesis joined(const Line& line, size_t k, const std::vector<size_t>& sources_before,
@@ -91,10 +93,14 @@ class TranslationText {
   const SentenceSplitter splitter_;
   const int64_t max_length_;
   std::unordered_map<std::string, int32_t> target_id_;  // id of each piece
-  std::vector<bool> continues_word_;                    // of each piece of the target
+  const std::vector<bool> continues_word_;              // of each piece of the target
+
+  struct KeptGlossary {
+    std::string text;
+    std::shared_ptr<const Glossary> glossary;
+  };
   mutable std::mutex glossary_mutex_;
-  mutable std::string glossary_text_;                 // of the last call
-  mutable std::shared_ptr<const Glossary> glossary_;  // that was read from it
+  mutable std::deque<KeptGlossary> glossaries_;  // of the last calls, the last one first
 };
 
 }  // namespace qkv

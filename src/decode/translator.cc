@@ -151,7 +151,12 @@ void Translator::translate(const LineSource& read, const std::function<void(Tran
   steps.work = [&](std::span<LinePart* const> parts, Arena& arena) {
     s.translate(parts, options, on_token_mutex, arena);
   };
-  steps.write = [&](Line&& line) { write(s.text.result(line, options)); };
+  steps.write = [&](Line&& line) {
+    Translation translation = s.text.result(line, options);
+    for (const std::string& note : translation.notes)
+      if (options.on_note) options.on_note(note);
+    write(std::move(translation));
+  };
   steps.progress = options.on_progress;
   const int64_t side_by_side =
       options.sampling || options.alternatives ? std::max(options.n_best, options.beam) : options.beam;

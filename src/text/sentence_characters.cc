@@ -60,6 +60,13 @@ bool is_unspaced(UChar32 c) {
 }
 bool is_thai_or_lao(UChar32 c) { return c >= 0x0E00 && c <= 0x0EFF; }
 
+bool has_spaced_words(UChar32 c) {
+  constexpr UChar32 kThai = 0x0E00;
+  const bool is_full_width = c >= 0xFF00 && c <= 0xFF60;  // letters and digits that form words
+  return c < kThai || is_full_width ||
+         (!is_unspaced(c) && u_getIntPropertyValue(c, UCHAR_LINE_BREAK) != U_LB_COMPLEX_CONTEXT);
+}
+
 bool is_emoji(UChar32 c) {
   constexpr UChar32 kJoiner = 0x200D, kVariant = 0xFE0F, kArrows = 0x2190;
   if (c == kJoiner || c == kVariant) return true;
@@ -83,6 +90,12 @@ size_t count_letters(std::string_view text) {
   for (Character c = character_at(text, 0); c.begin < text.size(); c = character_at(text, c.end))
     letters += is_letter(c.code) && !is_combining(c.code);
   return letters;
+}
+
+bool has_letter_or_digit(std::string_view text) {
+  for (Character c = character_at(text, 0); c.begin < text.size(); c = character_at(text, c.end))
+    if (is_alphanumeric(c.code)) return true;
+  return false;
 }
 
 Stop stop_of(UChar32 c) {

@@ -37,6 +37,7 @@ bool is_opening(int32_t code);  // quotes, brackets, ¿ and ¡
 
 bool is_unspaced(int32_t code);  // of Chinese or Japanese, whose sentences have no space between them
 bool is_thai_or_lao(int32_t code);
+bool has_spaced_words(int32_t code);  // of a script with spaces between words, so not Chinese, Thai or Khmer
 bool is_emoji(int32_t code);
 
 // Returns the number of bytes of an emoticon, such as :-), that white space follows; 0 if there is none at the place.
@@ -44,6 +45,7 @@ size_t emoticon_at(std::string_view text, size_t at);
 
 // Returns the number of letters, not counting combining marks.
 size_t count_letters(std::string_view text);
+bool has_letter_or_digit(std::string_view text);
 
 // A mark that may end a sentence. In a run of them, the last in this order decides.
 enum class Stop : uint8_t {

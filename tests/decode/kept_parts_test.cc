@@ -56,6 +56,10 @@ TEST(TakeOutParts, MarksBetweenTwoPartsGoWithThem) {
   EXPECT_EQ(rest_of("‹a› ‹b›"), "|a b|");
 }
 
+TEST(TakeOutParts, PartsThatWidenOverEachOtherAreOne) {
+  EXPECT_EQ(rest_of("see (‹\"›‹%s›\") now"), "see|(\"%s\")| now");
+}
+
 TEST(TakeOutParts, TheRestMayGetLowerCase) {
   EXPECT_EQ(rest_of("Go To ‹X.org› NOW", true), "go to|X.org| now");
   EXPECT_EQ(rest_of("İ ‹X› Y", true), "i̇|X| y");
@@ -80,7 +84,7 @@ const std::vector<std::string> kSource = {"▁Please", "▁visit", "▁today", "
 TEST(PutBackParts, APartStandsWhereTheWordsAroundItAre) {
   const ReducedText rest = reduced("Please ‹x.org› visit today.");
   Hypothesis h = reordered();
-  put_back(rest.kept, rest.text, kSource, h);
+  put_back(rest.kept, rest.text, kSource, false, h);
   EXPECT_EQ(h.text, "Heute bitte x.org besuchen.");
   EXPECT_EQ(h.tokens, (std::vector<std::string>{"▁Heute", "▁bitte", "x.org", "▁besuch", "en", "."}));
   EXPECT_EQ(h.token_scores, (std::vector<double>{-1, -1, 0, -1, -1, -1, -1}));
@@ -94,7 +98,7 @@ TEST(PutBackParts, PartsAtTheEndsAndNextToMarks) {
     const ReducedText rest = reduced(marked);
     Hypothesis h = translation_of("Bitte besuchen, heute.", {"▁Bitte", "▁besuchen", ",", "▁heute", "."},
                                   {{0, 0}, {1, 1}, {2, 2}, {3, 3}, {4, 4}});
-    put_back(rest.kept, rest.text, {"▁Please", "▁visit", ",", "▁today", "."}, h);
+    put_back(rest.kept, rest.text, {"▁Please", "▁visit", ",", "▁today", "."}, false, h);
     return h.text;
   };
   EXPECT_EQ(text("‹x.org› Please visit, today."), "x.org Bitte besuchen, heute.");
@@ -107,7 +111,7 @@ TEST(PutBackParts, PartsAtTheEndsAndNextToMarks) {
 TEST(PutBackParts, PartsAtOnePlaceKeepTheirOrder) {
   const ReducedText rest = reduced("Please ‹a› kindly ‹b› visit.");
   Hypothesis h = translation_of("Besuchen.", {"▁Besuchen", "."}, {{2, 0}, {3, 1}});
-  put_back(rest.kept, rest.text, {"▁Please", "▁kindly", "▁visit", "."}, h);
+  put_back(rest.kept, rest.text, {"▁Please", "▁kindly", "▁visit", "."}, false, h);
   EXPECT_EQ(h.text, "a b Besuchen.");
   EXPECT_EQ(h.tokens, (std::vector<std::string>{"a", "b", "▁Besuchen", "."}));
 }
@@ -115,7 +119,7 @@ TEST(PutBackParts, PartsAtOnePlaceKeepTheirOrder) {
 TEST(PutBackParts, AnEmptyTranslationIsTheParts) {
   const ReducedText rest = reduced("Please ‹a› visit ‹b›.");
   Hypothesis h = translation_of("", {}, {});
-  put_back(rest.kept, rest.text, {"▁Please", "▁visit", "."}, h);
+  put_back(rest.kept, rest.text, {"▁Please", "▁visit", "."}, false, h);
   EXPECT_EQ(h.text, "a b");
 }
 
@@ -123,15 +127,23 @@ TEST(PutBackParts, AttentionHasARowAndAColumnForAPart) {
   const ReducedText rest = reduced("Please ‹a› visit");
   Hypothesis h = translation_of("Bitte besuchen", {"▁Bitte", "▁besuchen"}, {{0, 0}, {1, 1}});
   h.attention = {{0.75, 0.25}, {0.5, 0.5}};
-  put_back(rest.kept, rest.text, {"▁Please", "▁visit"}, h);
+  put_back(rest.kept, rest.text, {"▁Please", "▁visit"}, true, h);
   EXPECT_EQ(h.attention, (std::vector<std::vector<float>>{{0.75, 0, 0.25}, {0, 1, 0}, {0.5, 0, 0.5}}));
+}
+
+TEST(PutBackParts, AnOpeningMarkIsApartFromAPartAtTheStart) {
+  const ReducedText rest = reduced("‹a› (b) c");
+  EXPECT_EQ(rest.text, "(b) c");
+  Hypothesis h = translation_of("„B“ c", {"▁„", "B", "“", "▁c"}, {{0, 0}, {1, 1}, {2, 2}, {3, 3}});
+  put_back(rest.kept, rest.text, {"▁(", "b", ")", "▁c"}, false, h);
+  EXPECT_EQ(h.text, "a „B“ c");
 }
 
 TEST(PutBackParts, AnEndTokenStaysBehind) {
   const ReducedText rest = reduced("Please visit ‹a›");
   Hypothesis h = translation_of("Bitte besuchen", {"▁Bitte", "▁besuchen", "</s>"}, {{0, 0}, {1, 1}, {2, 2}});
   h.token_scores.pop_back();
-  put_back(rest.kept, rest.text, {"▁Please", "▁visit", "</s>"}, h);
+  put_back(rest.kept, rest.text, {"▁Please", "▁visit", "</s>"}, false, h);
   EXPECT_EQ(h.text, "Bitte besuchen a");
   EXPECT_EQ(h.tokens, (std::vector<std::string>{"▁Bitte", "▁besuchen", "a", "</s>"}));
   EXPECT_EQ(h.token_scores.size(), 4u);

@@ -72,12 +72,21 @@ TEST(RequiredTerms, TheNextTokensBeginOrContinueATerm) {
   EXPECT_EQ(next_tokens(terms, {5, 6, 8}), Ids());
 }
 
-TEST(RequiredTerms, AWordThatGoesOnIsNoTerm) {
+TEST(RequiredTerms, AWordThatOnlyBeginsWithATermIsNot) {
   const RequiredTerms terms({{{5, 6}}}, [](int32_t token) { return token == 9; });
   EXPECT_EQ(missing(terms, {5, 6}), Ids());
   EXPECT_EQ(missing(terms, {5, 6, 9}), Ids{0});
   EXPECT_EQ(missing(terms, {5, 6, 4, 9}), Ids());
   EXPECT_EQ(next_tokens(terms, {5, 6, 9}), Ids{5});
+}
+
+TEST(RequiredTerms, ALongerSpellingOfATermIsFound) {
+  const RequiredTerms terms(Terms{{{5}, {5, 9}, {5, 9, 9}}}, [](int32_t token) { return token == 9 || token == 8; });
+  EXPECT_EQ(missing(terms, {5, 9}), Ids());
+  EXPECT_EQ(missing(terms, {5, 9, 9, 3}), Ids());
+  EXPECT_EQ(missing(terms, {5, 9, 8}), Ids{0});
+  EXPECT_EQ(missing(terms, {5, 3, 9}), Ids());
+  EXPECT_EQ(next_tokens(terms, {5, 9}), Ids());
 }
 
 TEST(RequiredTerms, GroupsCountTermsAndBeginnings) {

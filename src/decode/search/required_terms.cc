@@ -36,7 +36,8 @@ void RequiredTerms::add(uint32_t term, std::span<const int32_t> spelling) {
     int32_t next = child(node, token);
     if (next == kNoNode) {
       next = static_cast<int32_t>(nodes_.size());
-      nodes_[to_size(node)].next.emplace_back(token, next);
+      auto& tokens = nodes_[to_size(node)].next;
+      tokens.insert(std::ranges::lower_bound(tokens, std::pair(token, next)), {token, next});
       nodes_.push_back({.depth = nodes_[to_size(node)].depth + 1});
       longest_ = std::max(longest_, nodes_.back().depth);
     }
@@ -64,14 +65,18 @@ void RequiredTerms::link() {
 }
 
 int32_t RequiredTerms::child(int32_t node, int32_t token) const {
-  for (const auto& [first, next] : nodes_[to_size(node)].next)
-    if (first == token) return next;
-  return kNoNode;
+  const auto& next = nodes_[to_size(node)].next;
+  const auto found = std::ranges::lower_bound(next, token, {}, &std::pair<int32_t, int32_t>::first);
+  return found != next.end() && found->first == token ? found->second : kNoNode;
 }
 
 RequiredTerms::Progress RequiredTerms::after(Progress progress, int32_t token) const {
-  if (progress.newest >= 0 && continues_word_ && continues_word_(token))
-    progress.found &= ~bit_of(to_size(progress.newest));
+  if (progress.newest >= 0) {
+    if (continues_word_ && continues_word_(token))
+      progress.found &= ~bit_of(to_size(progress.newest));
+    else
+      progress.node = kRoot;
+  }
   progress.newest = -1;
   int32_t node = child(progress.node, token);
   while (node == kNoNode && progress.node != kRoot) {
@@ -83,16 +88,18 @@ RequiredTerms::Progress RequiredTerms::after(Progress progress, int32_t token) c
   if (completed == 0) return progress;
   progress.newest = std::countr_zero(completed);
   progress.found |= bit_of(to_size(progress.newest));
-  progress.node = kRoot;
   return progress;
 }
 
+const RequiredTerms::Node& RequiredTerms::begun(const Progress& progress) const {
+  const Node& node = nodes_[to_size(progress.node)];
+  return progress.newest < 0 && (node.passing & ~progress.found) != 0 ? node : nodes_.front();
+}
+
 void RequiredTerms::visit_next(const Progress& progress, const std::function<void(int32_t)>& visit) const {
-  const bool is_begun = (nodes_[to_size(progress.node)].passing & ~progress.found) != 0;
-  const int32_t node = is_begun ? progress.node : kRoot;
-  for (const auto& [token, next] : nodes_[to_size(node)].next) {
-    const Node& behind = nodes_[to_size(next)];
-    if (((behind.passing | behind.ending) & ~progress.found) != 0) visit(token);
+  for (const auto& [token, next] : begun(progress).next) {
+    const Node& after_it = nodes_[to_size(next)];
+    if (((after_it.passing | after_it.ending) & ~progress.found) != 0) visit(token);
   }
 }
 
@@ -104,9 +111,7 @@ std::vector<int32_t> RequiredTerms::missing(const Progress& progress) const {
 }
 
 size_t RequiredTerms::group(const Progress& progress) const {
-  const Node& node = nodes_[to_size(progress.node)];
-  const bool is_begun = (node.passing & ~progress.found) != 0;
-  return to_size(std::popcount(progress.found)) * longest_ + (is_begun ? node.depth : 0);
+  return to_size(std::popcount(progress.found)) * longest_ + begun(progress).depth;
 }
 
 std::vector<size_t> share_among_groups(std::span<const size_t> groups, size_t width) {

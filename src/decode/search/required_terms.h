@@ -22,11 +22,11 @@ class RequiredTerms {
  public:
   static constexpr size_t kMost = 32;  // terms of a sentence
 
-  // What a hypothesis has of the terms.
+  // The terms that a hypothesis has.
   struct Progress {
     uint32_t found = 0;   // a bit for each term
     int32_t node = 0;     // of the tree of spellings: the beginning of a spelling that the last tokens are
-    int32_t newest = -1;  // term that the last token has completed
+    int32_t newest = -1;  // term that the last token has completed; the node is then where its spelling ends
 
     bool operator==(const Progress&) const = default;
   };
@@ -39,11 +39,11 @@ class RequiredTerms {
   size_t size() const { return count_; }
 
   // Returns the progress after one more token. A token belongs to one occurrence of a term, and an occurrence to the
-  // first term that is not found before.
+  // first term that is not found before. A word that only begins with a term may still be a longer spelling of it.
   Progress after(Progress before, int32_t token) const;
 
-  // Calls visit with each token that continues a spelling of a term that is not found yet; if the last tokens begin
-  // none, with those that begin one. Tokens may repeat.
+  // Calls visit once with each token that continues a spelling of a term that is not found yet; if the last tokens
+  // begin none, with those that begin one.
   void visit_next(const Progress& progress, const std::function<void(int32_t)>& visit) const;
 
   bool has_all(const Progress& progress) const { return to_size(std::popcount(progress.found)) == count_; }
@@ -57,16 +57,18 @@ class RequiredTerms {
 
  private:
   struct Node {
-    std::vector<std::pair<int32_t, int32_t>> next = {};  // tokens and nodes
+    std::vector<std::pair<int32_t, int32_t>> next = {};  // tokens, in their order, and nodes
     size_t depth = 0;                                    // tokens from the root
     int32_t shorter = 0;   // node of the longest beginning of a spelling that ends here, shorter than this one
     uint32_t ending = 0;   // terms with a spelling that ends here, or at a shorter node
-    uint32_t passing = 0;  // terms with a spelling that goes on from here
+    uint32_t passing = 0;  // terms with a spelling that continues from here
   };
 
   void add(uint32_t term, std::span<const int32_t> spelling);
   void link();
   int32_t child(int32_t node, int32_t token) const;
+  // Returns the node of a term that is begun; the root if there is none.
+  const Node& begun(const Progress& progress) const;
 
   size_t count_ = 0;
   std::function<bool(int32_t)> continues_word_;

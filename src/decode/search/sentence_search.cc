@@ -108,7 +108,7 @@ std::vector<Candidate> SentenceSearch::drawn(const std::vector<NextToken>& next)
     if (first) live_[i].number = static_cast<int64_t>(i);
     const int32_t token = sample(next[row], options_, random_[to_size(live_[i].number)]);
     if (token < 0) {
-      if (is_number(next[row])) finish_early(live_[i], t_);
+      if (is_number(next[row])) add_finished(live_[i], t_);
       continue;
     }
     const Candidate c{live_[i].sum + static_cast<double>(next[row].log_q(token)), next[row].log_p(token),
@@ -141,7 +141,7 @@ std::vector<Candidate> SentenceSearch::best(const std::vector<Candidate>& candid
   }
   if (candidates.empty() && finished_.empty())
     for (size_t i = 0; i < live_.size(); i++)
-      if (is_number_at(i)) finish_early(live_[i], t_);
+      if (is_number_at(i)) add_finished(live_[i], t_);
   if (last || has_enough(kept)) kept.clear();
   return kept;
 }
@@ -183,14 +183,15 @@ RequiredTerms::Progress SentenceSearch::progress(const Candidate& c) const {
 // Adds the best continuations of a hypothesis, and those that lead to a term.
 void SentenceSearch::add_candidates(size_t live, const NextToken& next, std::vector<Candidate>& candidates) const {
   const Live& hypothesis = live_[live];
-  const size_t first = candidates.size();
+  const auto first = static_cast<std::ptrdiff_t>(candidates.size());
   for (Candidate c : best_candidates(std::span(&next, 1), std::span(&hypothesis.sum, 1), this->candidates())) {
     c.parent = static_cast<int32_t>(live);
     candidates.push_back(c);
   }
+  const std::ptrdiff_t last = std::ssize(candidates);
   input_.terms->visit_next(hypothesis.terms, [&](int32_t token) {
     const auto is_known = [&](const Candidate& c) { return c.token == token; };
-    if (std::any_of(candidates.begin() + static_cast<std::ptrdiff_t>(first), candidates.end(), is_known)) return;
+    if (std::any_of(candidates.begin() + first, candidates.begin() + last, is_known)) return;
     const double log_q = static_cast<double>(next.log_q(token));
     if (log_q > -INFINITY)
       candidates.push_back({hypothesis.sum + log_q, next.log_p(token), static_cast<int32_t>(live), token});
@@ -205,23 +206,23 @@ std::vector<Candidate> SentenceSearch::with_terms(const std::vector<NextToken>& 
     if (is_number(next[i])) add_candidates(i, next[i], all);
   std::sort(all.begin(), all.end());
   const bool last = t_ + 1 == max_tokens_;
-  std::vector<Candidate> going_on;
+  std::vector<Candidate> continued;
   std::vector<size_t> groups;
   for (const Candidate& c : all) {
     const RequiredTerms::Progress terms = progress(c);
     if (c.token == options_.end || last) {
       if (is_better_than_found(c.sum, t_ + 1, input_.terms->missing(terms).size())) finish(c);
     } else {
-      going_on.push_back(c);
+      continued.push_back(c);
       groups.push_back(input_.terms->group(terms));
     }
   }
   std::vector<Candidate> kept;
   const size_t width = to_size(live_hypotheses(input_, options_));
-  for (const size_t i : share_among_groups(groups, width)) kept.push_back(going_on[i]);
+  for (const size_t i : share_among_groups(groups, width)) kept.push_back(continued[i]);
   if (all.empty() && finished_.empty())
     for (size_t i = 0; i < live_.size(); i++)
-      if (is_number(next[i])) finish_early(live_[i], t_);
+      if (is_number(next[i])) add_finished(live_[i], t_);
   if (!kept.empty() && !is_better_than_found(kept.front().sum, t_ + 1, 0)) kept.clear();
   return kept;
 }
@@ -282,7 +283,7 @@ void SentenceSearch::emit(KeyValueCache&) {
   for (const TokenEvent& event : events_) {
     if (!options_.on_token(event) || event.last) continue;
     const auto live = std::ranges::find(live_, event.hypothesis, &Live::number);
-    finish_early(*live, t_);
+    add_finished(*live, t_);
     live_.erase(live);
   }
 }

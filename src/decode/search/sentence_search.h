@@ -70,7 +70,6 @@ class SentenceSearch : public Sequence {
   bool is_better_than_found(double sum, int64_t tokens, size_t missing) const;
   RequiredTerms::Progress progress(const Candidate& c) const;
   void finish(const Candidate& c);
-  void finish_early(const Live& live, int64_t tokens) { add_finished(live, tokens); }
   void add_finished(const Live& ended, int64_t tokens);
   double score_of(double sum, int64_t tokens) const;
   void advance(const std::vector<Candidate>& kept, KeyValueCache& cache);

@@ -233,11 +233,12 @@ TranslationLoop::Prepared TranslationLoop::prepare(const SourceLine& line, const
   const Translator::State& translator = state_->translator;
   auto text = std::make_unique<Prepared::Text>();
   text->options = options;
-  text->options.on_token = nullptr;
   translator.check(text->options);
   text->line.number = -1;
   text->line.source = line;
   translator.text.read(text->line, options, translator.text.term_rules(options));
+  text->options.on_token = nullptr;
+  text->options.glossary.clear();
   text->search = translator.text.search_options(options);
   Prepared prepared(std::move(text));
   const Prepared::Text& t = *prepared.text_;

@@ -83,14 +83,6 @@ bool is_word_part(UChar32 c) {
   return c >= 0 && (sentence::is_letter(c) || sentence::is_combining(c) || (U_GET_GC_MASK(c) & U_GC_N_MASK) != 0);
 }
 
-// Returns whether a character belongs to a script without spaces between words.
-bool is_word_of_its_own(UChar32 c) {
-  constexpr UChar32 kThai = 0x0E00;
-  const bool is_full_width = c >= 0xFF00 && c <= 0xFF60;  // letters and digits that form words
-  if (c < kThai || is_full_width) return false;
-  return sentence::is_unspaced(c) || u_getIntPropertyValue(c, UCHAR_LINE_BREAK) == U_LB_COMPLEX_CONTEXT;
-}
-
 // Returns whether a character belongs to the one before it.
 bool is_attached(UChar32 c) { return c >= 0x80 && (sentence::is_combining(c) || is_ignorable(c)); }
 
@@ -111,9 +103,9 @@ size_t end_of_term_token(std::string_view text, size_t begin) {
   if (first.code < 0) return first.end;
   if (sentence::is_blank(first.code))
     return end_of_run(text, first.end, [](UChar32 c) { return sentence::is_blank(c) || is_ignorable(c); });
-  if (is_word_part(first.code) && !is_word_of_its_own(first.code))
+  if (is_word_part(first.code) && sentence::has_spaced_words(first.code))
     return end_of_run(text, first.end,
-                      [](UChar32 c) { return is_attached(c) || (is_word_part(c) && !is_word_of_its_own(c)); });
+                      [](UChar32 c) { return is_attached(c) || (is_word_part(c) && sentence::has_spaced_words(c)); });
   return end_of_run(text, first.end, is_attached);
 }
 

@@ -18,7 +18,7 @@ namespace {
 using sentence::character_at;
 using sentence::character_before;
 
-// ---- Out of the source
+// ---- Taking parts out of the source
 
 constexpr std::array<std::pair<std::string_view, std::string_view>, 14> kEnclosing = {{{"(", ")"},
                                                                                        {"[", "]"},
@@ -51,23 +51,14 @@ ProtectedPart with_enclosing(std::string_view text, ProtectedPart part) {
 bool begins_with_word(std::string_view text) { return sentence::is_alphanumeric(character_at(text, 0).code); }
 bool ends_with_word(std::string_view text) { return sentence::is_alphanumeric(sentence::last_character(text)); }
 
-bool has_word(std::string_view text) {
-  for (size_t i = 0; i < text.size();) {
-    const sentence::Character c = character_at(text, i);
-    if (sentence::is_alphanumeric(c.code)) return true;
-    i = std::max(c.end, i + 1);
-  }
-  return false;
-}
-
-// Returns the parts with what goes with them.
+// Extends each part by the brackets and quotation marks around it, and joins parts without a word between them.
 std::vector<ProtectedPart> widened(std::string_view text, std::span<const ProtectedPart> parts) {
   std::vector<ProtectedPart> wide;
   for (const ProtectedPart& part : parts) {
     const ProtectedPart next = with_enclosing(text, part);
-    if (!wide.empty() &&
-        (next.begin <= wide.back().end || !has_word(text.substr(wide.back().end, next.begin - wide.back().end))))
-      wide.back().end = std::max(wide.back().end, next.end);
+    if (!wide.empty() && (next.begin <= wide.back().end ||
+                          !sentence::has_letter_or_digit(text.substr(wide.back().end, next.begin - wide.back().end))))
+      wide.back() = {std::min(wide.back().begin, next.begin), std::max(wide.back().end, next.end)};
     else
       wide.push_back(next);
   }
@@ -85,18 +76,18 @@ std::string_view without_blanks_at_start(std::string_view text) {
   return text;
 }
 
-// ---- Into the translation
+// ---- Putting parts back into the translation
 
-// Returns the first token with text of which at least a half stands behind the byte; if there is none, the place behind
+// Returns the first token with text of which at least a half stands after the byte; if there is none, the place after
 // the last token with text.
-size_t token_behind(const std::vector<TokenPlace>& tokens, size_t byte) {
-  size_t behind_last = 0;
+size_t token_after(const std::vector<TokenPlace>& tokens, size_t byte) {
+  size_t after_last = 0;
   for (size_t t = 0; t < tokens.size(); t++) {
     if (tokens[t].is_empty()) continue;
     if (tokens[t].begin + tokens[t].end >= 2 * byte) return t;
-    behind_last = t + 1;
+    after_last = t + 1;
   }
-  return behind_last;
+  return after_last;
 }
 
 // Finds the place in a translation that a place between two words of the source has.
@@ -107,16 +98,16 @@ class PlaceFinder {
   // Returns the unit before which a part stands, from `least` on; their number: at the end. The weight of the units on
   // the wrong side is the least there, with a preference for places next to what translates the words around the part.
   size_t find(size_t byte, size_t least) const {
-    size_t behind = 0;  // the source token behind the byte
-    while (behind < source_.size() && source_[behind].begin + source_[behind].end < 2 * byte) behind++;
+    size_t after = 0;  // the source token after the byte
+    while (after < source_.size() && source_[after].begin + source_[after].end < 2 * byte) after++;
     int64_t wrong = 0;
-    for (const TargetUnit& unit : units_) wrong += belongs_before(unit, behind) ? weight_of(unit) : 0;
+    for (const TargetUnit& unit : units_) wrong += belongs_before(unit, after) ? weight_of(unit) : 0;
     size_t best = least;
     int64_t best_cost = std::numeric_limits<int64_t>::max();
     for (size_t u = 0; u <= units_.size(); u++) {
-      const int64_t cost = wrong - preference(u, behind);
+      const int64_t cost = wrong - preference(u, after);
       if (u >= least && cost < best_cost && !parts_mark(u)) best = u, best_cost = cost;
-      if (u < units_.size()) wrong += belongs_before(units_[u], behind) ? -weight_of(units_[u]) : weight_behind(u);
+      if (u < units_.size()) wrong += belongs_before(units_[u], after) ? -weight_of(units_[u]) : weight_after(u);
     }
     return best;
   }
@@ -125,15 +116,15 @@ class PlaceFinder {
   static constexpr int64_t kNeighbour = 2;  // letters
 
   static int64_t weight_of(const TargetUnit& unit) { return static_cast<int64_t>(unit.weight); }
-  bool belongs_before(const TargetUnit& unit, size_t behind) const {
-    return unit.source != TargetUnit::kNone && unit.source < behind;
+  bool belongs_before(const TargetUnit& unit, size_t after) const {
+    return unit.source != TargetUnit::kNone && unit.source < after;
   }
-  int64_t weight_behind(size_t unit) const {
+  int64_t weight_after(size_t unit) const {
     return units_[unit].source == TargetUnit::kNone ? 0 : weight_of(units_[unit]);
   }
-  int64_t preference(size_t unit, size_t behind) const {
-    const bool follows = unit > 0 && behind > 0 && units_[unit - 1].source == behind - 1;
-    const bool precedes = unit < units_.size() && units_[unit].source == behind;
+  int64_t preference(size_t unit, size_t after) const {
+    const bool follows = unit > 0 && after > 0 && units_[unit - 1].source == after - 1;
+    const bool precedes = unit < units_.size() && units_[unit].source == after;
     return (follows ? kNeighbour : 0) + (precedes ? kNeighbour : 0);
   }
   // Whether a part would stand between a word and a mark without an alignment that touches it.
@@ -147,7 +138,7 @@ class PlaceFinder {
 };
 
 // Returns for each part the unit of the translation before which it stands; their number: at the end.
-std::vector<size_t> units_behind(std::span<const KeptPart> kept, const AlignedUnits& aligned) {
+std::vector<size_t> units_after(std::span<const KeptPart> kept, const AlignedUnits& aligned) {
   const PlaceFinder finder(aligned);
   std::vector<size_t> units;
   for (const KeptPart& part : kept) units.push_back(finder.find(part.at, units.empty() ? 0 : units.back()));
@@ -155,40 +146,47 @@ std::vector<size_t> units_behind(std::span<const KeptPart> kept, const AlignedUn
 }
 
 // Returns the text with each part before its unit, and spaces between parts and words.
-std::string joined_text(std::span<const KeptPart> kept, std::span<const size_t> units_behind, const std::string& text,
+std::string joined_text(std::span<const KeptPart> kept, std::span<const size_t> units_after, const std::string& text,
                         const std::vector<TargetUnit>& units) {
   std::string all;
   size_t done = 0;  // bytes of the text
   for (size_t k = 0; k < kept.size(); k++) {
-    const size_t unit = units_behind[k];
+    const size_t unit = units_after[k];
     const size_t before = unit == 0 ? 0 : units[unit - 1].end;
-    const size_t behind = unit == units.size() ? text.size() : units[unit].begin;
+    const size_t after = unit == units.size() ? text.size() : units[unit].begin;
     if (before > done) all.append(text, done, before - done);
     done = std::max(done, before);
-    const bool follows_part = k > 0 && units_behind[k - 1] == unit;
+    const bool follows_part = k > 0 && units_after[k - 1] == unit;
     if (!all.empty() && !all.ends_with(' ') && (follows_part || kept[k].space_before || ends_with_word(all)))
       all += ' ';
     all += kept[k].text;
-    const std::string_view rest = std::string_view(text).substr(behind);
-    const bool precedes_part = k + 1 < kept.size() && units_behind[k + 1] == unit;
+    const std::string_view rest = std::string_view(text).substr(after);
+    const bool precedes_part = k + 1 < kept.size() && units_after[k + 1] == unit;
     if (rest.empty() || precedes_part) continue;
-    if (behind > before || (begins_with_word(rest) && !kept[k].touches_word)) all += ' ';
-    done = behind;
+    const int32_t next = character_at(rest, 0).code;
+    const bool needs_space = begins_with_word(rest)
+                                 ? !kept[k].touches_word
+                                 : kept[k].space_after && (sentence::is_opening(next) || sentence::is_dash(next));
+    if (after > before || needs_space) all += ' ';
+    done = after;
   }
   return all.append(text, done);
 }
 
-// Inserts a token of each side into the alignment and the attention weights.
+// Inserts a token of each side into the alignment.
 void insert_aligned(Hypothesis& h, size_t source, size_t target) {
   for (Alignment& pair : h.alignment) {
     pair.source += to_size(pair.source) >= source ? 1 : 0;
     pair.target += to_size(pair.target) >= target ? 1 : 0;
   }
-  const auto behind = std::ranges::lower_bound(h.alignment, static_cast<int32_t>(target), {}, &Alignment::target);
-  h.alignment.insert(behind, {static_cast<int32_t>(source), static_cast<int32_t>(target)});
-  if (h.attention.empty()) return;
+  const auto after = std::ranges::lower_bound(h.alignment, static_cast<int32_t>(target), {}, &Alignment::target);
+  h.alignment.insert(after, {static_cast<int32_t>(source), static_cast<int32_t>(target)});
+}
+
+// Inserts a token of each side into the attention weights. sources: the tokens of the source before.
+void insert_attention(Hypothesis& h, size_t source, size_t target, size_t sources) {
   for (std::vector<float>& row : h.attention) row.insert(row.begin() + static_cast<std::ptrdiff_t>(source), 0);
-  std::vector<float> row(h.attention.front().size());
+  std::vector<float> row(sources + 1);
   row[source] = 1;
   h.attention.insert(h.attention.begin() + static_cast<std::ptrdiff_t>(target), std::move(row));
 }
@@ -219,27 +217,29 @@ ReducedText take_out(std::string_view sentence, std::span<const ProtectedPart> p
     append(sentence.substr(done, part.begin - done));
     done = part.end;
     const bool space_before = ends_with_blank(sentence.substr(0, part.begin));
-    const bool touches_word = begins_with_word(sentence.substr(done));
+    const std::string_view rest = sentence.substr(done);
+    const bool touches_word = begins_with_word(rest), space_after = rest.size() > without_blanks_at_start(rest).size();
     if (!touches_word) drop_blanks_at_end(reduced.text);
-    if (reduced.text.empty()) done = sentence.size() - without_blanks_at_start(sentence.substr(done)).size();
+    if (reduced.text.empty()) done = sentence.size() - without_blanks_at_start(rest).size();
     const std::string_view kept = sentence.substr(part.begin, part.end - part.begin);
-    reduced.kept.push_back({std::string(kept), reduced.text.size(), space_before, touches_word});
+    reduced.kept.push_back({std::string(kept), reduced.text.size(), space_before, space_after, touches_word});
   }
   append(sentence.substr(done));
   return reduced;
 }
 
 void put_back(std::span<const KeptPart> kept, std::string_view source, const std::vector<std::string>& source_tokens,
-              Hypothesis& translation) {
+              bool has_attention, Hypothesis& translation) {
   const AlignedUnits aligned = align_units(source, source_tokens, translation);
-  const std::vector<size_t> units = units_behind(kept, aligned);
+  const std::vector<size_t> units = units_after(kept, aligned);
   const std::vector<TokenPlace> sources = token_places(source, source_tokens);
   const std::vector<TokenPlace> targets = token_places(translation.text, translation.tokens);
   for (size_t k = 0; k < kept.size(); k++) {  // k parts are there
     const size_t byte = units[k] == aligned.units.size() ? translation.text.size() : aligned.units[units[k]].begin;
-    const size_t target = token_behind(targets, byte) + k;
-    insert_aligned(translation, token_behind(sources, kept[k].at) + k, target);
-    insert_token(translation, kept[k].text, target);
+    const size_t source_token = token_after(sources, kept[k].at) + k, target_token = token_after(targets, byte) + k;
+    insert_aligned(translation, source_token, target_token);
+    if (has_attention) insert_attention(translation, source_token, target_token, source_tokens.size() + k);
+    insert_token(translation, kept[k].text, target_token);
   }
   translation.text = joined_text(kept, units, translation.text, aligned.units);
 }
@@ -248,7 +248,7 @@ std::vector<std::string> tokens_with(std::span<const KeptPart> kept, std::string
                                      std::vector<std::string> source_tokens) {
   const std::vector<TokenPlace> places = token_places(source, source_tokens);
   for (size_t k = 0; k < kept.size(); k++) {
-    const size_t token = token_behind(places, kept[k].at) + k;
+    const size_t token = token_after(places, kept[k].at) + k;
     source_tokens.insert(source_tokens.begin() + static_cast<std::ptrdiff_t>(token), kept[k].text);
   }
   return source_tokens;

@@ -16,8 +16,8 @@ namespace qkv {
 struct KeptPart {
   std::string text;
   size_t at = 0;  // byte of the rest before which it stood
-  bool space_before = false;
-  bool touches_word = false;  // behind it
+  bool space_before = false, space_after = false;
+  bool touches_word = false;  // after it
 };
 
 // A sentence without parts: the rest, which is translated.
@@ -32,9 +32,9 @@ ReducedText take_out(std::string_view sentence, std::span<const ProtectedPart> p
 
 // Puts parts back into a translation of the rest, each once, in their order, where the alignment says; if there is
 // none, at about the same place. Each is one more token, of log-probability 0, of the source and of the translation,
-// aligned with itself. source: the rest, with its tokens.
+// aligned with itself. source: the rest, with its tokens. has_attention: the hypothesis has attention weights.
 void put_back(std::span<const KeptPart> kept, std::string_view source, const std::vector<std::string>& source_tokens,
-              Hypothesis& translation);
+              bool has_attention, Hypothesis& translation);
 
 // Returns the tokens of the source with the parts.
 std::vector<std::string> tokens_with(std::span<const KeptPart> kept, std::string_view source,

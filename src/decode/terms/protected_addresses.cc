@@ -58,7 +58,7 @@ size_t end_of_url(std::string_view text, size_t at) {
   return without_punctuation(text, at, end);
 }
 
-// Returns the byte behind "scheme://", "www." or "mailto:"; 0 if there is none.
+// Returns the byte after "scheme://", "www." or "mailto:"; 0 if there is none.
 size_t end_of_scheme(std::string_view text, size_t at) {
   for (const std::string_view known : {"www.", "mailto:"})
     if (starts_with_ignoring_case(text.substr(at), known)) return at + known.size();
@@ -71,9 +71,9 @@ size_t match_url(const ScannedText& scanned, size_t at) {
   const std::string_view text = scanned.text();
   if (!is_ascii_letter(text[at]) || is_word_before(text, at)) return 0;
   const size_t begin = end_of_scheme(text, at);
-  const size_t end = begin == 0 ? 0 : end_of_url(text, begin);
-  const char first = byte_at(text, begin);
-  return end > begin && !is_one_of(first, ".,;:!?*&=") ? end : 0;
+  if (begin == 0 || is_one_of(byte_at(text, begin), ".,;:!?*&=")) return 0;
+  const size_t end = end_of_url(text, begin);
+  return end > begin ? end : 0;
 }
 
 // ---- Domain names
@@ -146,7 +146,7 @@ size_t match_email(const ScannedText& scanned, size_t at) {
 
 // ---- IP addresses
 
-// Returns the end of four numbers up to 255; 0 if there are none.
+// Returns the end of four numbers up to 255; 0 if there are not code.
 size_t end_of_ip4(std::string_view text, size_t at) {
   for (int part = 0; part < 4; part++) {
     const size_t end = skip(text, at, is_ascii_digit, 3);
@@ -234,7 +234,7 @@ size_t root_length(std::string_view path) {
 }
 
 struct PathParts {
-  size_t separators = 0;             // with a name behind them
+  size_t separators = 0;             // with a name after them
   std::string_view name, extension;  // of the last part
 };
 
@@ -266,7 +266,7 @@ bool has_plausible_extension(const PathParts& parts) {
          std::ranges::all_of(parts.extension, [](char c) { return is_ascii_lower(c) || is_ascii_digit(c); });
 }
 
-// Returns the end of a line number behind a path, such as ":12" and ":12:5".
+// Returns the end of a line number after a path, such as ":12" and ":12:5".
 size_t end_of_line_number(std::string_view text, size_t at) {
   const size_t line = end_of_port(text, at);
   return line > at ? end_of_port(text, line) : at;

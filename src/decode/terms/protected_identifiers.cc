@@ -26,7 +26,7 @@ bool is_color(std::string_view name) {
   return (name.size() == 6 || name.size() == 8) && std::ranges::all_of(name, is_hex_digit);
 }
 
-// Matches "#word" and "#00ff7f", but no "#1" and no "# heading".
+// Matches "#word" and "#00ff7f", but not "#1" and not "# heading".
 size_t match_hashtag(const ScannedText& scanned, size_t at) {
   const std::string_view text = scanned.text();
   if (text[at] != '#' || is_word_before(text, at) || is_one_of(byte_before(text, at), "#&/")) return 0;
@@ -66,7 +66,7 @@ bool is_gendered_noun(std::string_view word) {
          std::ranges::count(word, '_') == 1 && has_only(word.substr(1, word.rfind('_') - 1), is_ascii_lower);
 }
 
-// Small letters and then a capital: "getValue", "iPhone", but no "McDonald" and no "YouTube".
+// Small letters and then a capital: "getValue", "iPhone", but not "McDonald" and not "YouTube".
 bool is_camel_case(std::string_view word) {
   const size_t end = skip(word, 0, is_ascii_lower);
   return end > 0 && end < word.size() && is_ascii_upper(word[end]) && has_only(word, is_ascii_alphanumeric);

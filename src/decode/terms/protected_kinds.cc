@@ -72,8 +72,7 @@ std::span<const Kind> all_kinds() {
 
 bool is_word(int32_t code) {
   if (code < 0x80) return code >= 0 && (code == '_' || is_ascii_alphanumeric(static_cast<char>(code)));
-  const bool is_unspaced = sentence::is_unspaced(code) || sentence::is_thai_or_lao(code);
-  return !is_unspaced && (sentence::is_alphanumeric(code) || sentence::is_combining(code));
+  return sentence::has_spaced_words(code) && (sentence::is_alphanumeric(code) || sentence::is_combining(code));
 }
 bool is_word_at(std::string_view text, size_t at) { return is_word(sentence::character_at(text, at).code); }
 bool is_word_before(std::string_view text, size_t at) { return is_word(sentence::character_before(text, at).code); }

@@ -24,7 +24,7 @@ class ScannedText {
   // Returns the end of the braces, or of the code between backticks, that begin at a byte; 0 if none do. Braces that
   // are nested deeper than 64 are no pair.
   size_t end_of_pair(size_t at) const;
-  // Whether "-->" ends behind a byte.
+  // Whether "-->" ends after a byte.
   bool has_comment_end(size_t at) const { return at < end_of_comments_; }
 
  private:
@@ -64,7 +64,7 @@ inline char byte_at(std::string_view text, size_t at) { return at < text.size() 
 // Returns the byte before a place, '\0' at the start.
 inline char byte_before(std::string_view text, size_t at) { return at == 0 ? '\0' : text[at - 1]; }
 
-// Returns the first byte from `at` on, at most `most` bytes later, that is none of the accepted ones.
+// Returns the first byte from `at` on, at most `most` bytes later, that is not accepted.
 template <class Accepts>
 size_t skip(std::string_view text, size_t at, Accepts accepts, size_t most = std::string_view::npos) {
   const size_t begin = at;
@@ -77,7 +77,7 @@ bool is_word(int32_t code);
 bool is_word_at(std::string_view text, size_t at);
 bool is_word_before(std::string_view text, size_t at);
 
-// Whether a part may end at a byte: no word, and no hyphen with a letter behind it, continues it.
+// Whether a part may end at a byte: no word, and no hyphen with a letter after it, continues it.
 bool ends_part(std::string_view text, size_t at);
 
 }  // namespace qkv::protect

@@ -90,7 +90,7 @@ size_t end_of_unit_at(std::string_view text, size_t at, bool is_attached) {
   return apostrophe > 0 && is_word_at(text, end + apostrophe) ? 0 : end;
 }
 
-// Returns the end of the unit behind a number, after a space or without; 0 if there is none.
+// Returns the end of the unit after a number, after a space or without; 0 if there is none.
 size_t end_of_unit(std::string_view text, size_t at) {
   const size_t space = length_of_space(text.substr(at));
   return end_of_unit_at(text, at + space, space == 0);
@@ -155,20 +155,20 @@ constexpr auto kCurrencyPrefixes =
                                      "GBP", "JPY", "CHF", "CNY", "AUD", "CAD", "INR", "SEK", "NOK", "DKK", "PLN"});
 constexpr std::array<std::string_view, 5> kSigns = {"+", "-", "−", "±", "–"};
 
-// Returns the byte behind a currency and the space behind it; `at` if there is none.
+// Returns the byte after a currency and the space after it; `at` if there is none.
 size_t skip_currency(std::string_view text, size_t at) {
   const size_t length = length_of_prefix(text.substr(at), kCurrencyPrefixes);
   return length == 0 ? at : at + length + length_of_space(text.substr(at + length));
 }
 
-// Returns the end of a magnitude behind an amount, as in "$5M"; `at` if there is none.
+// Returns the end of a magnitude after an amount, as in "$5M"; `at` if there is none.
 size_t skip_magnitude(std::string_view text, size_t at) {
   constexpr std::array<std::string_view, 6> kMagnitudes = {"bn", "k", "K", "m", "M", "B"};
   const size_t end = at + length_of_prefix(text.substr(at), kMagnitudes);
   return is_word_at(text, end) ? at : end;
 }
 
-// Returns the end of "–20" behind "10" if a unit is behind both; 0 if there is none.
+// Returns the end of "–20" after "10" if a unit is after both; 0 if there is none.
 size_t end_of_range(std::string_view text, size_t at) {
   constexpr std::array<std::string_view, 2> kDashes = {"-", "–"};
   const size_t dash = length_of_prefix(text.substr(at), kDashes);
@@ -215,7 +215,7 @@ size_t match_time(const ScannedText& scanned, size_t at) {
   return ends_part(text, end) ? end : 0;
 }
 
-// Returns the end of "T10:30:00Z" behind a date; `at` if there is none.
+// Returns the end of "T10:30:00Z" after a date; `at` if there is none.
 size_t skip_time_of_date(std::string_view text, size_t at) {
   if (byte_at(text, at) != 'T' || !is_ascii_digit(byte_at(text, at + 1))) return at;
   const auto is_time = [](char c) { return is_ascii_digit(c) || is_one_of(c, ":.+-Z"); };
@@ -292,7 +292,7 @@ size_t match_phone(const ScannedText& scanned, size_t at) {
   return digits >= least && digits <= 15 && ends_part(text, end) ? end : 0;
 }
 
-// Returns the end of "-rc1", "b2" or "+build.5" behind a version; `at` if there is none.
+// Returns the end of "-rc1", "b2" or "+build.5" after a version; `at` if there is none.
 size_t skip_version_suffix(std::string_view text, size_t at) {
   const size_t begin = at + (is_one_of(byte_at(text, at), "-+") ? 1 : 0);
   const auto is_suffix = [](char c) { return is_ascii_alphanumeric(c) || c == '.'; };

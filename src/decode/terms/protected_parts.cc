@@ -14,7 +14,7 @@ namespace {
 
 constexpr uint64_t kLeastMostWork = 1 << 22, kWorkPerByte = 1 << 10;  // steps of the expression in a text
 
-// Whether no kind begins at a byte, because it is in the midst of a word.
+// Whether a byte is inside a word, where no part begins.
 bool is_inside_word(std::string_view text, size_t at) {
   return at > 0 && protect::is_ascii_alphanumeric(text[at]) && protect::is_ascii_alphanumeric(text[at - 1]);
 }

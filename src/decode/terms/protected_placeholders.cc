@@ -18,7 +18,7 @@ std::string_view without_spaces(std::string_view text) {
   return text;
 }
 
-// Matches `code`. Quotation marks such as `a' or ``a'' are none: a word begins behind the second backtick.
+// Matches `code`. Quotation marks such as `a' or ``a'' are none: a word begins after the second backtick.
 size_t match_code(const ScannedText& scanned, size_t at) {
   const std::string_view text = scanned.text();
   if (text[at] != '`' || byte_before(text, at) == '`' || is_word_before(text, at)) return 0;
@@ -136,7 +136,7 @@ size_t match_entity(const ScannedText& scanned, size_t at) {
   return end > begin && byte_at(text, end) == ';' ? end + 1 : 0;
 }
 
-// Returns the byte behind the > of a tag. A quoted value may contain < and >.
+// Returns the byte after the > of a tag. A quoted value may contain < and >.
 size_t end_of_tag(std::string_view text, size_t at) {
   char quote = '\0';
   for (const size_t most = std::min(text.size(), at + kMaxTag); at < most; at++) {

@@ -134,7 +134,8 @@ std::vector<TextToTranslate> parts_to_translate(const ServerOptions& limits, con
     options.target_language = pair.target;
   }
   std::vector<TextToTranslate> texts;
-  for (std::string& text : document.part_texts()) texts.push_back({{std::move(text)}, options});
+  const auto shared = std::make_shared<const TranslateOptions>(std::move(options));
+  for (std::string& text : document.part_texts()) texts.push_back({{std::move(text)}, shared});
   return texts;
 }
 

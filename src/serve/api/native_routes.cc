@@ -29,21 +29,31 @@ void add_member(std::string& object, std::string_view name, std::string_view jso
 struct TranslateRequest {
   ModelPtr model;
   std::vector<TextToTranslate> texts;
+  std::shared_ptr<const TranslateOptions> options;
   TranslationJsonForm form;
-  std::shared_ptr<std::vector<std::string>> notes = std::make_shared<std::vector<std::string>>();
+  bool is_list = false;
   bool streams = false;
+
+  // Whether a stream has an event for each token, not for each translation.
+  bool streams_tokens() const { return options->on_token != nullptr; }
 };
+
+constexpr size_t kMostGlossary = 262'144;  // bytes of a request's own
+
+// Checks the glossary of a request. That of the server is left out where the search cannot have one.
+void choose_glossary(TranslateOptions& options, const std::string& of_server) {
+  if (options.glossary == of_server) {
+    if (options.sampling || options.alternatives) options.glossary.clear();
+  } else if (options.glossary.size() > kMostGlossary) {
+    refuse_field("glossary", "must have at most {} bytes (has {})", kMostGlossary, options.glossary.size());
+  }
+}
 
 void check_translate_options(const ServerOptions& limits, const ServedModel& model, const TranslateOptions& o) {
   if (o.beam > limits.max_beam) refuse_field("beam", "must be at most {} (is {})", limits.max_beam, o.beam);
   if (o.n_best > limits.max_beam) refuse_field("n_best", "must be at most {} (is {})", limits.max_beam, o.n_best);
   if (const int64_t most = most_tokens(limits, model); o.max_length > most)
     refuse_field("max_length", "must be at most {} (is {})", most, o.max_length);
-}
-
-// Whether a stream has an event for each token, not for each translation.
-bool streams_tokens(const TranslateOptions& options) {
-  return (options.beam == 1 || options.sampling) && options.glossary.empty();
 }
 
 TranslateRequest read_translate_request(Call& call) {
@@ -62,10 +72,9 @@ TranslateRequest read_translate_request(Call& call) {
   request.form.alignment = options.alignment;
   request.form.attention = options.attention;
   request.streams = object.flag("stream");
-  if (request.streams && streams_tokens(options)) {  // which come before the places of protected parts are known
-    options.protected_parts = ProtectedParts::none;
-    options.protect.clear();
-  }
+  choose_glossary(options, request.model->translate_defaults.glossary);
+  if (request.streams && (options.beam == 1 || options.sampling) && options.glossary.empty())
+    options.on_token = [](const TokenReport&) { return false; };
   if (request.streams) call.will_stream();
   object.refuse_others();
   check_translate_options(call.service().options(), *request.model, options);
@@ -73,25 +82,32 @@ TranslateRequest read_translate_request(Call& call) {
   if (prefixes.is_list && prefixes.texts.size() != texts.texts.size())
     refuse_field("prefix", "must have one entry for each text ({}) (has {})", texts.texts.size(),
                  prefixes.texts.size());
+  request.options = std::make_shared<const TranslateOptions>(std::move(options));
+  request.is_list = texts.is_list;
   for (size_t i = 0; i < texts.texts.size(); i++) {
     SourceLine line{texts.texts[i]};
     if (!prefixes.texts.empty()) line.prefix = prefixes.texts[prefixes.is_list ? i : 0];
-    options.on_note = [notes = request.notes, i, is_list = texts.is_list](const std::string& note) {
-      notes->push_back(is_list ? fmt::format("text {}: {}", i, note) : note);
-    };
-    request.texts.push_back({std::move(line), options});
+    request.texts.push_back({std::move(line), request.options});
   }
   return request;
 }
 
-std::string translate_answer(const TranslateRequest& request, const std::vector<std::string>& translations,
-                             int64_t source_tokens, int64_t target_tokens) {
+std::string translate_answer(const TranslateRequest& request, const std::vector<Translation>& translations,
+                             int64_t source_tokens) {
+  int64_t target_tokens = 0;
+  std::vector<std::string> texts, notes;
+  for (size_t i = 0; i < translations.size(); i++) {
+    for (const Hypothesis& h : translations[i].hypotheses) target_tokens += std::ssize(h.tokens);
+    texts.push_back(translation_to_json(translations[i], request.form));
+    for (const std::string& note : translations[i].notes)
+      notes.push_back(request.is_list ? fmt::format("text {}: {}", i, note) : note);
+  }
   std::string answer;
   add_member(answer, "model", json_string(request.model->name));
-  add_member(answer, "translations", list_of(translations));
-  add_member(answer, "notes", nlohmann::json(*request.notes).dump());
-  const TranslateOptions& options = request.texts.empty() ? TranslateOptions() : request.texts.front().options;
-  if (options.sampling) add_member(answer, "seed", std::to_string(options.seed));
+  add_member(answer, "translations", list_of(texts));
+  add_member(answer, "notes", nlohmann::json(notes).dump());
+  if (request.options->sampling && !request.texts.empty())
+    add_member(answer, "seed", std::to_string(request.options->seed));
   add_member(answer, "usage",
              fmt::format(R"({{"source_tokens":{},"target_tokens":{}}})", source_tokens, target_tokens));
   return answer + "}";
@@ -107,8 +123,7 @@ void answer_translate(const CallPtr& call) {
   const auto request = std::make_shared<TranslateRequest>(read_translate_request(*call));
   const auto source_tokens = std::make_shared<int64_t>(0);
   TranslationHandlers handlers;
-  const TranslateOptions options = request->texts.empty() ? TranslateOptions() : request->texts.front().options;
-  if (request->streams && streams_tokens(options))
+  if (request->streams_tokens())
     handlers.on_token = [call](size_t line, const TokenReport& token, const std::string& so_far) {
       call->send_event(token_event(line, token, so_far));
     };
@@ -118,13 +133,7 @@ void answer_translate(const CallPtr& call) {
           fmt::format(R"({{"line":{},"translation":{}}})", line, translation_to_json(translation, request->form)));
     };
   handlers.on_done = [call, request, source_tokens](std::vector<Translation>&& translations) {
-    int64_t target_tokens = 0;
-    std::vector<std::string> texts;
-    for (const Translation& t : translations) {
-      for (const Hypothesis& h : t.hypotheses) target_tokens += std::ssize(h.tokens);
-      texts.push_back(translation_to_json(t, request->form));
-    }
-    std::string answer = translate_answer(*request, texts, *source_tokens, target_tokens);
+    std::string answer = translate_answer(*request, translations, *source_tokens);
     if (!request->streams) return call->reply_json(std::move(answer));
     call->send_event(answer);
     call->end_events();

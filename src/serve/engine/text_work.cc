@@ -288,9 +288,9 @@ std::vector<int64_t> translate(const CallPtr& call, const ModelPtr& model, std::
   std::vector<int64_t> tokens;
   const auto prepared = std::make_shared<std::vector<TranslationLoop::Prepared>>(
       prepare_all(call, *model, texts, [&](const TextToTranslate& text) {
-        TranslationLoop::Prepared one = lane->translations->prepare(text.line, text.options);
-        limit.add(text.options, one);
-        if (handlers.on_token) repeats.add(text.options, one);
+        TranslationLoop::Prepared one = lane->translations->prepare(text.line, *text.options);
+        limit.add(*text.options, one);
+        if (handlers.on_token) repeats.add(*text.options, one);
         tokens.push_back(one.source_tokens);
         return one;
       }));

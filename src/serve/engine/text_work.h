@@ -31,7 +31,7 @@ struct GenerationHandlers {
 
 struct TextToTranslate {
   SourceLine line;
-  TranslateOptions options;
+  std::shared_ptr<const TranslateOptions> options;  // which texts share, as a glossary may be large
 };
 
 struct TextToGenerate {
