@@ -41,7 +41,7 @@ class DocumentProgress {
   DocumentProgress& operator=(const DocumentProgress&) = delete;
 
   void end(int64_t texts) {
-    if (notes_ > kNotes) report(fmt::format("{} further sentences were translated in parts", notes_ - kNotes));
+    if (notes_ > kNotes) report(fmt::format("{} further notes are not shown", notes_ - kNotes));
     clear();
     print_error("{}: {} texts translated\n", name_, texts);
   }

@@ -90,15 +90,14 @@ void join_across(TextSentences& split, std::string_view text, std::span<const Pr
   split.sentences = std::move(joined);
 }
 
-// Takes those parts that stood within the next `size` bytes of the text, and before the rest.
-std::vector<KeptPart> take_kept(std::vector<KeptPart>& kept, size_t begin, size_t size, bool is_last) {
+// Takes the parts that stood before a byte of the text from the front of those that are left. begin: the first byte of
+// the piece that gets them.
+std::vector<KeptPart> take_kept(std::span<KeptPart>& left, size_t begin, size_t end) {
   std::vector<KeptPart> taken;
-  size_t count = 0;
-  for (; count < kept.size() && (is_last || kept[count].at < begin + size); count++) {
-    taken.push_back(std::move(kept[count]));
+  for (; !left.empty() && left.front().at < end; left = left.subspan(1)) {
+    taken.push_back(std::move(left.front()));
     taken.back().at -= begin;
   }
-  kept.erase(kept.begin(), kept.begin() + static_cast<std::ptrdiff_t>(count));
   return taken;
 }
 
@@ -252,10 +251,12 @@ void TranslationText::add_sentence(Line& line, const SentenceToTranslate& senten
     line.notes.push_back(fmt::format("{}{}longer than the model's {} tokens, translated in {} parts", named(line),
                                      sentence.text == line.source.text ? "" : "a sentence is ", max_length_,
                                      cut.size()));
+  std::span<KeptPart> left = rest.kept;
   size_t begin = 0;
   for (size_t i = 0; i < cut.size(); begin += cut[i++].size()) {
+    const bool is_last = i + 1 == cut.size();
     LinePart part{line.number, cut[i], sentence.edges, source_ids(cut[i], sentence.edges), {}, {}, {}};
-    part.kept = take_kept(rest.kept, begin, cut[i].size(), i + 1 == cut.size());
+    part.kept = take_kept(left, begin, is_last ? std::string::npos : begin + cut[i].size());
     if (part.source.empty()) {
       for (const KeptPart& kept : part.kept) line.space_after += kept.text;
       continue;

@@ -98,7 +98,7 @@ def test_a_long_sentence_is_translated_in_parts(trained):
     assert output.count("\n") == 1
     assert "line 1: a sentence is longer than the model's 40 tokens, translated in" in error
     *notes, last = qkv("translate", trained, "--beam", 1, text=(words * 10 + "\n") * 13)[2].splitlines()
-    assert len(notes) == 10 and last == "qkv: 3 further sentences were translated in parts"
+    assert len(notes) == 10 and last == "qkv: 3 further notes are not shown"
 
 
 def test_errors_of_invalid_text_name_the_line(trained):

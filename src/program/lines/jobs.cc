@@ -196,7 +196,7 @@ void translate_lines(const Translator& translator, const LineSource& read, Trans
   int64_t number = 0;
   translator.translate(
       read, [&](Translation&& t) { output.write(translation_lines(t, number++, form)); }, options);
-  if (notes > kNotes) output.note(fmt::format("{} further notes like these", notes - kNotes));
+  if (notes > kNotes) output.note(fmt::format("{} further notes are not shown", notes - kNotes));
 }
 
 void generate_lines(const Generator& generator, const std::vector<std::string>& prompts, GenerateOptions options,
