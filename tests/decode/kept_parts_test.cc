@@ -58,6 +58,7 @@ TEST(TakeOutParts, MarksBetweenTwoPartsGoWithThem) {
 
 TEST(TakeOutParts, PartsThatWidenOverEachOtherAreOne) {
   EXPECT_EQ(rest_of("see (‹\"›‹%s›\") now"), "see|(\"%s\")| now");
+  EXPECT_EQ(rest_of("‹a› b‹\"›‹\"›‹%s›\"\" now"), "|a|b|\"\"%s\"\"| now");
 }
 
 TEST(TakeOutParts, TheRestMayGetLowerCase) {
@@ -91,6 +92,18 @@ TEST(PutBackParts, APartStandsWhereTheWordsAroundItAre) {
   EXPECT_EQ(h.alignment, (std::vector<Alignment>{{3, 0}, {0, 1}, {1, 2}, {2, 3}, {2, 4}, {4, 5}}));
   EXPECT_EQ(tokens_with(rest.kept, rest.text, kSource),
             (std::vector<std::string>{"▁Please", "x.org", "▁visit", "▁today", ".", "</s>"}));
+}
+
+TEST(PutBackParts, WordsHaveThePartsInTheirPlaces) {
+  const ReducedText rest = reduced("Please ‹a› visit ‹b› today.");
+  Hypothesis h = translation_of("Bitte besuchen heute.", {"▁Bitte", "▁besuch", "en", "▁heute", "."},
+                                {{0, 0}, {1, 1}, {1, 2}, {2, 3}, {3, 4}});
+  h.words = {{"Bitte", -1}, {"besuchen", -2}, {"heute.", -2}};
+  put_back(rest.kept, rest.text, kSource, false, h);
+  std::vector<std::string> words;
+  for (const WordScore& word : h.words) words.push_back(word.word);
+  EXPECT_EQ(words, (std::vector<std::string>{"Bitte", "a", "besuchen", "b", "heute."}));
+  EXPECT_EQ(h.text, "Bitte a besuchen b heute.");
 }
 
 TEST(PutBackParts, PartsAtTheEndsAndNextToMarks) {

@@ -244,8 +244,8 @@ TranslationLoop::Prepared TranslationLoop::prepare(const SourceLine& line, const
   const Prepared::Text& t = *prepared.text_;
   for (const LinePart& part : t.line.parts) {
     const DecodingNeed need = decoding_need(translator.models, {0, input_of(part), &t.search, options.alternatives});
-    prepared.source_tokens += std::ssize(part.source);
-    prepared.most_target_tokens += max_tokens(translator.models, input_of(part), t.search);
+    prepared.source_tokens += std::ssize(part.source) + std::ssize(part.kept);
+    prepared.most_target_tokens += max_tokens(translator.models, input_of(part), t.search) + std::ssize(part.kept);
     prepared.parts++;
     prepared.cost += part_cost(translator.models, part, t.search);
     prepared.rows = std::max(prepared.rows, need.rows);

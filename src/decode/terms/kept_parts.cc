@@ -53,14 +53,15 @@ bool ends_with_word(std::string_view text) { return sentence::is_alphanumeric(se
 
 // Extends each part by the brackets and quotation marks around it, and joins parts without a word between them.
 std::vector<ProtectedPart> widened(std::string_view text, std::span<const ProtectedPart> parts) {
+  const auto are_one = [&](const ProtectedPart& a, const ProtectedPart& b) {
+    return b.begin <= a.end || !sentence::has_letter_or_digit(text.substr(a.end, b.begin - a.end));
+  };
   std::vector<ProtectedPart> wide;
   for (const ProtectedPart& part : parts) {
-    const ProtectedPart next = with_enclosing(text, part);
-    if (!wide.empty() && (next.begin <= wide.back().end ||
-                          !sentence::has_letter_or_digit(text.substr(wide.back().end, next.begin - wide.back().end))))
-      wide.back() = {std::min(wide.back().begin, next.begin), std::max(wide.back().end, next.end)};
-    else
-      wide.push_back(next);
+    ProtectedPart next = with_enclosing(text, part);
+    for (; !wide.empty() && are_one(wide.back(), next); wide.pop_back())
+      next = {std::min(wide.back().begin, next.begin), std::max(wide.back().end, next.end)};
+    wide.push_back(next);
   }
   return wide;
 }
@@ -191,12 +192,9 @@ void insert_attention(Hypothesis& h, size_t source, size_t target, size_t source
   h.attention.insert(h.attention.begin() + static_cast<std::ptrdiff_t>(target), std::move(row));
 }
 
-// Inserts a part before a target token.
-void insert_token(Hypothesis& h, const std::string& text, size_t token) {
-  size_t word = 0;
-  for (const TokenRange& range : words_of_pieces(h.tokens)) word += range.begin < token ? 1 : 0;
-  word = std::min(word, h.words.size());
-  h.words.insert(h.words.begin() + static_cast<std::ptrdiff_t>(word), WordScore{text, 0});
+// Inserts a part before a target token and a word.
+void insert_token(Hypothesis& h, const std::string& text, size_t token, size_t word) {
+  h.words.insert(h.words.begin() + static_cast<std::ptrdiff_t>(std::min(word, h.words.size())), WordScore{text, 0});
   const auto place = static_cast<std::ptrdiff_t>(token);
   h.tokens.insert(h.tokens.begin() + place, text);
   h.token_scores.insert(h.token_scores.begin() + place, 0);
@@ -234,12 +232,14 @@ void put_back(std::span<const KeptPart> kept, std::string_view source, const std
   const std::vector<size_t> units = units_after(kept, aligned);
   const std::vector<TokenPlace> sources = token_places(source, source_tokens);
   const std::vector<TokenPlace> targets = token_places(translation.text, translation.tokens);
+  const std::vector<TokenRange> words = words_of_pieces(translation.tokens);
   for (size_t k = 0; k < kept.size(); k++) {  // k parts are there
     const size_t byte = units[k] == aligned.units.size() ? translation.text.size() : aligned.units[units[k]].begin;
-    const size_t source_token = token_after(sources, kept[k].at) + k, target_token = token_after(targets, byte) + k;
-    insert_aligned(translation, source_token, target_token);
-    if (has_attention) insert_attention(translation, source_token, target_token, source_tokens.size() + k);
-    insert_token(translation, kept[k].text, target_token);
+    const size_t source_token = token_after(sources, kept[k].at), target_token = token_after(targets, byte);
+    const auto word = std::ranges::lower_bound(words, target_token, {}, &TokenRange::begin) - words.begin();
+    insert_aligned(translation, source_token + k, target_token + k);
+    if (has_attention) insert_attention(translation, source_token + k, target_token + k, source_tokens.size() + k);
+    insert_token(translation, kept[k].text, target_token + k, to_size(word) + k);
   }
   translation.text = joined_text(kept, units, translation.text, aligned.units);
 }
