@@ -70,20 +70,26 @@ def streamed(case, check):
 
 # ---- Translations
 
+def translated(options, *more):
+    return qkv("translate", MODELS["mt"], "--json", *ONE, *arguments(options), *more, text="\n".join(LINES) + "\n")[1:]
+
+
 def translate_cases():
     for options in TRANSLATIONS:
-        _, out, log = qkv("translate", MODELS["mt"], "--json", *ONE, *arguments(options), text="\n".join(LINES) + "\n")
+        out, log = translated(options)
+        of_tokens = options.get("beam") == 1 or "sampling" in options  # a stream of tokens protects no part
+        streams = (translated(options, "--protected-parts", "none")[0] if of_tokens else out).splitlines()
         lines, notes = out.splitlines(), dict(re.findall(r"^qkv: line (\d+): (longer .*)$", log, re.MULTILINE))
         assert len(lines) == len(LINES) and len(notes) >= 3
         several = Case("/v1/translate", {"model": "mt", "text": LINES[:3], **options},
                        is_translation(lines[:3], [f"text {i}: {notes[str(i + 1)]}" for i in range(3)]))
         yield several
-        yield streamed(several, is_translation_stream(lines[:3]))
-        for i, (text, line) in enumerate(zip(LINES, lines)):
+        yield streamed(several, is_translation_stream(streams[:3]))
+        for i, (text, line, stream) in enumerate(zip(LINES, lines, streams)):
             note = notes.get(str(i + 1))
             one = Case("/v1/translate", {"text": text, **options}, is_translation([line], [note] if note else []))
             yield one
-            yield streamed(one, is_translation_stream([line]))
+            yield streamed(one, is_translation_stream([stream]))
 
 
 def check_translation(text, lines):
