@@ -178,7 +178,9 @@ SearchOptions TranslationText::search_options(const TranslateOptions& o) const {
 
 TermRules TranslationText::term_rules(const TranslateOptions& options) const {
   TermRules rules;
-  const bool finds_kinds = options.protected_parts == ProtectedParts::automatic;
+  const Tokenizer& source = tokenizers_.source;
+  const bool reads_tokens = source.own_pieces() && source.serialized().empty() && !source.hugging_face();
+  const bool finds_kinds = options.protected_parts == ProtectedParts::automatic && !reads_tokens;
   rules.protected_parts = std::make_shared<ProtectedPartFinder>(finds_kinds, options.protect);
   if (options.on_token || (!finds_kinds && options.protect.empty())) rules.protected_parts = nullptr;
   if (!options.glossary.empty()) rules.glossary = glossary_of(options.glossary);
