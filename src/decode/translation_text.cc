@@ -181,8 +181,9 @@ TermRules TranslationText::term_rules(const TranslateOptions& options) const {
   const Tokenizer& source = tokenizers_.source;
   const bool reads_tokens = source.own_pieces() && source.serialized().empty() && !source.hugging_face();
   const bool finds_kinds = options.protected_parts == ProtectedParts::automatic && !reads_tokens;
-  rules.protected_parts = std::make_shared<ProtectedPartFinder>(finds_kinds, options.protect);
-  if (options.on_token || (!finds_kinds && options.protect.empty())) rules.protected_parts = nullptr;
+  if (finds_kinds || !options.protect.empty())
+    rules.protected_parts = std::make_shared<ProtectedPartFinder>(finds_kinds, options.protect);
+  if (options.on_token) rules.protected_parts = nullptr;  // the expression is checked all the same
   if (!options.glossary.empty()) rules.glossary = glossary_of(options.glossary);
   return rules;
 }
@@ -345,10 +346,7 @@ Translation TranslationText::result(const Line& line, const TranslateOptions& op
   }
   sources_before.push_back(result.source_tokens.size());
   for (size_t k = 0; k < count; k++) result.hypotheses.push_back(joined(line, k, sources_before, options));
-  std::ranges::stable_sort(result.hypotheses, [](const Hypothesis& a, const Hypothesis& b) {
-    const size_t missing = a.missing_terms.size(), missing_of_b = b.missing_terms.size();
-    return missing != missing_of_b ? missing < missing_of_b : a.score > b.score;
-  });
+  std::ranges::stable_sort(result.hypotheses, is_better<Hypothesis>);
   result.notes = line.notes;
   if (const std::vector<std::string>& missing = result.hypotheses.front().missing_terms; !missing.empty())
     result.notes.push_back(fmt::format("{}the translation lacks the glossary's term for {}", named(line),

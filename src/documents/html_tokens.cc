@@ -73,10 +73,6 @@ size_t after(size_t found, size_t length, std::string_view html) {
 
 using ReferenceTable = std::unordered_map<std::string_view, std::string>;
 
-bool is_ascii_digit(char c) { return c >= '0' && c <= '9'; }
-bool is_ascii_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
-bool is_hex_digit(char c) { return is_ascii_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); }
-
 void append_character(std::string& to, uint32_t c) {
   std::array<uint8_t, U8_MAX_LENGTH> bytes;
   int32_t length = 0;

@@ -61,8 +61,10 @@ struct SearchInput {
   const RequiredTerms* terms = nullptr;
 };
 
-// Whether hypothesis a is better than b: it has more of the required terms, or as many and the higher score.
-inline bool is_better(const Decoded& a, const Decoded& b) {
+// Whether hypothesis a, in tokens or in text, is better than b: it has more of the required terms, or as many and the
+// higher score.
+template <class Found>
+bool is_better(const Found& a, const Found& b) {
   if (a.missing_terms.size() != b.missing_terms.size()) return a.missing_terms.size() < b.missing_terms.size();
   return a.score > b.score;
 }

@@ -168,7 +168,7 @@ std::exception_ptr SentenceDecoder::begin_alternatives(Request& request) {
 std::vector<Decoded> SentenceDecoder::ranked(std::vector<Decoded> found, const SearchInput& input,
                                              const SearchOptions& options) {
   if (options.coverage_penalty > 0) add_coverage(models_, input, found, options, scratch_);
-  std::ranges::stable_sort(found, is_better);
+  std::ranges::stable_sort(found, is_better<Decoded>);
   if (std::ssize(found) > options.n_best) found.resize(to_size(options.n_best));
   return found;
 }

@@ -289,7 +289,7 @@ void SentenceSearch::emit(KeyValueCache&) {
 }
 
 std::vector<Decoded> SentenceSearch::take_found() {
-  std::ranges::stable_sort(finished_, is_better);
+  std::ranges::stable_sort(finished_, is_better<Decoded>);
   return std::move(finished_);
 }
 

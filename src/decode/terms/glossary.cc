@@ -18,6 +18,7 @@
 #include "qkv/translator.h"
 #include "text/line_file.h"
 #include "text/sentence_characters.h"
+#include "text/sentence_context.h"
 #include "text/unicode.h"
 #include "text/visible.h"
 
@@ -132,13 +133,7 @@ bool is_empty_term(std::string_view text) {
 
 // Removes white space from both ends.
 std::string_view trimmed_term(std::string_view text) {
-  text.remove_prefix(end_of_run(text, 0, sentence::is_blank));
-  while (!text.empty()) {
-    const Character last = sentence::character_before(text, text.size());
-    if (!sentence::is_blank(last.code)) break;
-    text.remove_suffix(text.size() - last.begin);
-  }
-  return text;
+  return sentence::without_blanks(text.substr(sentence::skip_blanks(text, 0)));
 }
 
 bool is_escape(std::string_view text, size_t at) {

@@ -10,6 +10,7 @@
 #include "decode/generation/readable.h"
 #include "text/alignment/aligned_units.h"
 #include "text/sentence_characters.h"
+#include "text/sentence_context.h"
 #include "text/unicode.h"
 
 namespace qkv {
@@ -64,17 +65,6 @@ std::vector<ProtectedPart> widened(std::string_view text, std::span<const Protec
     wide.push_back(next);
   }
   return wide;
-}
-
-bool ends_with_blank(std::string_view text) { return sentence::is_blank(sentence::last_character(text)); }
-
-void drop_blanks_at_end(std::string& text) {
-  while (ends_with_blank(text)) text.resize(character_before(text, text.size()).begin);
-}
-
-std::string_view without_blanks_at_start(std::string_view text) {
-  while (sentence::is_blank(character_at(text, 0).code)) text.remove_prefix(character_at(text, 0).end);
-  return text;
 }
 
 // ---- Putting parts back into the translation
@@ -202,7 +192,7 @@ void insert_token(Hypothesis& h, const std::string& text, size_t token, size_t w
 
 }  // namespace
 
-ReducedText take_out(std::string_view sentence, std::span<const ProtectedPart> parts, bool in_lower_case) {
+ReducedText take_out(std::string_view text, std::span<const ProtectedPart> parts, bool in_lower_case) {
   ReducedText reduced;
   const auto append = [&](std::string_view rest) {
     if (in_lower_case)
@@ -211,18 +201,19 @@ ReducedText take_out(std::string_view sentence, std::span<const ProtectedPart> p
       reduced.text += rest;
   };
   size_t done = 0;
-  for (const ProtectedPart& part : widened(sentence, parts)) {
-    append(sentence.substr(done, part.begin - done));
+  for (const ProtectedPart& part : widened(text, parts)) {
+    append(text.substr(done, part.begin - done));
     done = part.end;
-    const bool space_before = ends_with_blank(sentence.substr(0, part.begin));
-    const std::string_view rest = sentence.substr(done);
-    const bool touches_word = begins_with_word(rest), space_after = rest.size() > without_blanks_at_start(rest).size();
-    if (!touches_word) drop_blanks_at_end(reduced.text);
-    if (reduced.text.empty()) done = sentence.size() - without_blanks_at_start(rest).size();
-    const std::string_view kept = sentence.substr(part.begin, part.end - part.begin);
+    const bool space_before = sentence::is_blank(character_before(text, part.begin).code);
+    const std::string_view rest = text.substr(done);
+    const size_t blanks = sentence::skip_blanks(rest, 0);
+    const bool touches_word = begins_with_word(rest), space_after = blanks > 0;
+    if (!touches_word) reduced.text.resize(sentence::without_blanks(reduced.text).size());
+    if (reduced.text.empty()) done += blanks;
+    const std::string_view kept = text.substr(part.begin, part.end - part.begin);
     reduced.kept.push_back({std::string(kept), reduced.text.size(), space_before, space_after, touches_word});
   }
-  append(sentence.substr(done));
+  append(text.substr(done));
   return reduced;
 }
 

@@ -28,7 +28,7 @@ struct ReducedText {
 
 // Takes parts out of a sentence. Quotation marks and brackets around a part go with it, as do marks and white space
 // between two parts. in_lower_case: the rest gets lower case.
-ReducedText take_out(std::string_view sentence, std::span<const ProtectedPart> parts, bool in_lower_case);
+ReducedText take_out(std::string_view text, std::span<const ProtectedPart> parts, bool in_lower_case);
 
 // Puts parts back into a translation of the rest, each once, in their order, where the alignment says; if there is
 // none, at about the same place. Each is one more token, of log-probability 0, of the source and of the translation,

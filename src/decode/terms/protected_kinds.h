@@ -2,8 +2,8 @@
 // linear time. The longest part that begins at a character is found.
 //
 // Limits that all kinds share: a part has word boundaries at both ends, except where a mark of the kind, such as a
-// brace, is an end. A letter of a script without spaces, such as Chinese or Thai, is no part of a word here. Compounds
-// of a part and ordinary words, such as "COVID-19-Pandemie" or "1,500-year-old", are not protected.
+// brace, is an end. A letter of a script without spaces, such as Chinese or Thai, belongs to no word here. Words with a
+// hyphen after a part, such as "COVID-19-Pandemie" and "1,500-year-old", are not protected.
 #pragma once
 
 #include <cstddef>
@@ -12,6 +12,8 @@
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include "core/ascii.h"
 
 namespace qkv::protect {
 
@@ -51,12 +53,6 @@ std::span<const Kind> all_kinds();
 
 // ---- Characters
 
-inline bool is_ascii_digit(char c) { return c >= '0' && c <= '9'; }
-inline bool is_ascii_lower(char c) { return c >= 'a' && c <= 'z'; }
-inline bool is_ascii_upper(char c) { return c >= 'A' && c <= 'Z'; }
-inline bool is_ascii_letter(char c) { return is_ascii_lower(c) || is_ascii_upper(c); }
-inline bool is_ascii_alphanumeric(char c) { return is_ascii_letter(c) || is_ascii_digit(c); }
-inline bool is_hex_digit(char c) { return is_ascii_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); }
 inline bool is_one_of(char c, std::string_view set) { return set.find(c) != set.npos; }
 
 // Returns a byte of a text, '\0' outside it.

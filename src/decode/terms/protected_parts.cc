@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "core/ascii.h"
 #include "core/fail.h"
 #include "decode/terms/protected_kinds.h"
 #include "text/sentence_characters.h"
@@ -16,7 +17,7 @@ constexpr uint64_t kLeastMostWork = 1 << 22, kWorkPerByte = 1 << 10;  // steps o
 
 // Whether a byte is inside a word, where no part begins.
 bool is_inside_word(std::string_view text, size_t at) {
-  return at > 0 && protect::is_ascii_alphanumeric(text[at]) && protect::is_ascii_alphanumeric(text[at - 1]);
+  return at > 0 && is_ascii_alphanumeric(text[at]) && is_ascii_alphanumeric(text[at - 1]);
 }
 
 // Returns the end of the longest built-in part that begins at a byte; 0 if none does.
