@@ -131,14 +131,22 @@ class ServeProcess:
     def post(self, path, body, **options):
         return self.request("POST", path, body, **options)
 
-    def gauges(self, name):
+    def gauges(self, name, **options):
         """The sum of a metric over all its series; None if the server has no metrics."""
-        reply = self.get("/metrics")
+        reply = self.get("/metrics", **options)
         if reply.status != 200:
             return None
         values = [float(line.split()[-1]) for line in reply.text.splitlines() if re.match(rf"{name}[ {{]", line)]
         assert values, name
         return sum(values)
+
+    def busy_seconds(self, **options):
+        """The time of the steps so far. A step counts its time when it has ended, shortly after clients have its answers."""
+        read, before = lambda: self.gauges("qkv_compute_busy_seconds_total", **options), None
+        while (now := read()) != before:
+            before = now
+            time.sleep(0.1)
+        return now
 
     def descriptors(self):
         return len(os.listdir(f"/proc/{self.pid}/fd"))
