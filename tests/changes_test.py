@@ -14,7 +14,6 @@ def repository(tmp_path, monkeypatch):
     monkeypatch.setattr(changes, "ROOT", tmp_path)
     for name in ("FULL", "QKV_BASE"):
         monkeypatch.delenv(name, raising=False)
-    changes.included_files.cache_clear()
     (tmp_path / "src").mkdir()
     git(tmp_path, "init", "-q", "-b", "main")
     for day, (name, text) in enumerate({"a.h": "", "b.h": '#include "a.h"\n', "c.cc": '#include "b.h"\n'}.items(), 1):
@@ -57,11 +56,37 @@ def test_everything_counts_in_a_release_and_without_a_base(repository, monkeypat
     assert changes.changed_files() is None
 
 
-def test_a_file_is_affected_by_what_it_includes_directly_or_not(repository):
-    files = [repository / "src" / name for name in ("a.h", "b.h", "c.cc")]
-    assert changes.affected_files(files, {files[0]}) == files
-    assert changes.affected_files(files, {files[1]}) == files[1:]
-    assert changes.affected_files(files, {repository / "README.md"}) == []
+def affected(folder):
+    files = [folder / "src" / name for name in ("a.h", "b.h", "c.cc")]
+    return [file.name for file in changes.affected_files(files, changes.changed_files())]
+
+
+@pytest.mark.parametrize("header, found", [
+    ('#include <string>\n#include <vector>\nint a, more;\n', ["a.h"]),
+    ('#include <vector>\nint a;  // a comment\n', ["a.h"]),
+    ('#include <string>\nint a;\n', ["a.h", "b.h", "c.cc"]),
+    ('#include <vector>\nint renamed;\n', ["a.h", "c.cc"]),
+])
+def test_a_file_is_affected_by_what_its_headers_lose(repository, monkeypatch, header, found):
+    (repository / "src/a.h").write_text('#include <vector>\nint a;\n')
+    (repository / "src/c.cc").write_text('#include "b.h"\nint c() { return a; }\n')
+    git(repository, "commit", "-qam", "declare")
+    monkeypatch.setenv("QKV_BASE", "HEAD")
+    assert affected(repository) == []
+    (repository / "src/a.h").write_text(header)
+    assert affected(repository) == found
+
+
+def test_a_name_that_another_header_of_a_file_has_is_not_lost(repository, monkeypatch):
+    (repository / "src/a.h").write_text('int a;\n')
+    (repository / "src/c.cc").write_text('#include "b.h"\nint c() { return a; }\n')
+    git(repository, "commit", "-qam", "declare")
+    monkeypatch.setenv("QKV_BASE", "HEAD")
+    (repository / "src/a.h").write_text('#include "moved.h"\n')
+    (repository / "src/moved.h").write_text('int a;\n')
+    assert affected(repository) == ["a.h"]
+    (repository / "src/a.h").write_text('')
+    assert affected(repository) == ["a.h", "c.cc"]
 
 
 def test_a_base_that_is_no_commit_is_an_error(repository, monkeypatch):

@@ -145,7 +145,7 @@ def commands_of_tests():
 
 def first_includes(sources):
     """The headers that come first in one of these files, which compiles them without other headers before them."""
-    return {header for source in sources for header in changes.files_of(includes(source)[:1])}
+    return {header for source in sources for header in changes.Tree(ROOT).files_of(includes(source)[:1])}
 
 
 def syntax_errors(file, command):
