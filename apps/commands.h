@@ -13,6 +13,7 @@
 
 void add_train_command(CLI::App& app);
 void add_translate_command(CLI::App& app);
+void add_summarize_command(CLI::App& app);
 void add_recommend_command(CLI::App& app);
 void add_generate_command(CLI::App& app);
 void add_chat_command(CLI::App& app);
@@ -41,7 +42,9 @@ void add_threads_option(CLI::App& command);
 // Write to standard output. Throw std::system_error if it cannot be written.
 void print_out(std::string_view text);
 void flush_out();
-// Writes a value in one line. Text that is not UTF-8 gets U+FFFD.
+// Returns a value as one line. Text that is not UTF-8 gets U+FFFD.
+std::string json_line(const nlohmann::ordered_json& json);
+// Writes it to standard output.
 void write_json_line(const nlohmann::ordered_json& json);
 
 // Prints to standard error as far as that can be written: its loss ends no command.

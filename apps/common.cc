@@ -30,9 +30,11 @@ void flush_out() {
   if (std::fflush(stdout) != 0) throw std::system_error(errno, std::generic_category(), "standard output");
 }
 
-void write_json_line(const nlohmann::ordered_json& json) {
-  print_out(json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
+std::string json_line(const nlohmann::ordered_json& json) {
+  return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
+
+void write_json_line(const nlohmann::ordered_json& json) { print_out(json_line(json)); }
 
 std::string read_text_file(const std::string& path) {
   // O_NONBLOCK: a named pipe is refused, not waited for. One without a name has the name of a descriptor.

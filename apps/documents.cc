@@ -80,15 +80,25 @@ std::string read_standard_input() {
   return std::move(bytes).str();
 }
 
-void translate_one(const qkv::Translator& translator, const std::string& path, const std::string& out,
-                   qkv::TranslateOptions options, const qkv::DocumentOptions& document) {
-  DocumentProgress progress(path == "-" ? "standard input" : path, options);
+// The translation of each document.
+struct DocumentWork {
+  const qkv::PivotTranslator& translator;
+  const std::vector<qkv::TranslateOptions>& options;
+  const qkv::DocumentOptions& document;
+  UntranslatedReport& report;
+};
+
+void translate_one(const DocumentWork& work, const std::string& path, const std::string& out) {
+  const auto& [translator, given, document, report] = work;
+  const std::string name = path == "-" ? "standard input" : path;
+  std::vector<qkv::TranslateOptions> options = given;
+  DocumentProgress progress(name, options.front());
+  report.listen(options.front(), name);
   if (path != "-" && out != "-") {
     progress.end(qkv::translate_document_file(translator, path, out, options, document));
     return;
   }
   std::string bytes = path == "-" ? read_standard_input() : read_text_file(path);
-  const std::string name = path == "-" ? "standard input" : path;
   const qkv::TranslatedDocument translated =
       qkv::translate_document(translator, name, std::move(bytes), options, document);
   if (out == "-") {
@@ -100,8 +110,7 @@ void translate_one(const qkv::Translator& translator, const std::string& path, c
   progress.end(translated.parts);
 }
 
-void translate_folder(const qkv::Translator& translator, const std::string& folder, const std::string& out,
-                      const qkv::TranslateOptions& options, const qkv::DocumentOptions& document) {
+void translate_folder(const DocumentWork& work, const std::string& folder, const std::string& out) {
   qkv::check_apart(folder, out, "documents", "translations");
   const qkv::FolderDocuments found = qkv::documents_in(folder);
   size_t written = 0, present = 0, failed = 0;
@@ -115,7 +124,7 @@ void translate_folder(const qkv::Translator& translator, const std::string& fold
     }
     try {
       fs::create_directories(to.parent_path());
-      translate_one(translator, (fs::path(folder) / name).string(), to.string(), options, document);
+      translate_one(work, (fs::path(folder) / name).string(), to.string());
       written++;
     } catch (const qkv::Error& error) {
       print_error("qkv: {}\n", error.what());
@@ -127,6 +136,7 @@ void translate_folder(const qkv::Translator& translator, const std::string& fold
   }
   print_error("{} documents: {} written, {} present, {} failed; {} files of other formats left out\n",
               found.documents.size(), written, present, failed, found.others.size());
+  work.report.commit();
   if (failed > 0) throw qkv::Error(fmt::format("{} of {} documents failed", failed, found.documents.size()));
 }
 
@@ -172,15 +182,18 @@ void add_documents_options(CLI::App& command, DocumentsOptions& options, const s
   for (const std::string& other : others) path->excludes(command.get_option(other));
 }
 
-void translate_documents(const qkv::Translator& translator, const DocumentsOptions& options, const std::string& out,
-                         qkv::TranslateOptions translate) {
+void translate_documents(const qkv::PivotTranslator& translator, const DocumentsOptions& options,
+                         const std::string& out, std::vector<qkv::TranslateOptions> translate,
+                         UntranslatedReport& report) {
   listen_for_interrupts();
   translator.translate(std::vector<std::string>(), translate);  // checks the options
+  const DocumentWork work{translator, translate, options.document, report};
   std::error_code error;
   if (options.path != "-" && fs::is_directory(options.path, error)) {
     if (out == "-" || !options.document.format.empty())
       throw qkv::Error(fmt::format("{}: a folder requires a folder as --out, and no --document-format", options.path));
-    return translate_folder(translator, options.path, out, translate, options.document);
+    return translate_folder(work, options.path, out);
   }
-  translate_one(translator, options.path, out, translate, options.document);
+  translate_one(work, options.path, out);
+  report.commit();
 }

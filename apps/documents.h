@@ -7,6 +7,7 @@
 
 #include "parts.h"
 #include "qkv/documents.h"
+#include "untranslated_report.h"
 
 struct DocumentsOptions {
   std::string path;
@@ -20,7 +21,9 @@ struct DocumentsOptions {
 // and of their output, which --document excludes.
 void add_documents_options(CLI::App& command, DocumentsOptions& options, const std::vector<std::string>& others);
 
-// Translates a document, or those of a folder, into `out`. If documents of a folder fail, the others are translated and
-// qkv::Error is thrown at the end. Throws Interrupted after Ctrl-C.
-void translate_documents(const qkv::Translator& translator, const DocumentsOptions& options, const std::string& out,
-                         qkv::TranslateOptions translate);
+// Translates a document, or those of a folder, into `out`. translate: the options of each model of the chain. If
+// documents of a folder fail, the others are translated and qkv::Error is thrown at the end. Throws Interrupted after
+// Ctrl-C. The report is written but for Interrupted.
+void translate_documents(const qkv::PivotTranslator& translator, const DocumentsOptions& options,
+                         const std::string& out, std::vector<qkv::TranslateOptions> translate,
+                         UntranslatedReport& report);

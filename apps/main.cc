@@ -36,8 +36,9 @@ void add_commands(CLI::App& app) {
   const std::pair<const char*, std::vector<AddCommand>> groups[] = {
       {"Train and evaluate", {add_train_command, add_evaluate_command, add_score_command}},
       {"Use",
-       {add_translate_command, add_recommend_command, add_generate_command, add_chat_command, add_embed_command,
-        add_classify_command, add_rerank_command, add_attend_command, add_explain_command, add_serve_command}},
+       {add_translate_command, add_summarize_command, add_recommend_command, add_generate_command, add_chat_command,
+        add_embed_command, add_classify_command, add_rerank_command, add_attend_command, add_explain_command,
+        add_serve_command}},
       {"Models",
        {add_import_command, add_export_command, add_merge_command, add_quantize_command, add_inspect_command}},
       {"Tools", {add_data_command, add_plot_command, add_doctor_command, add_bench_command, add_completions_command}}};

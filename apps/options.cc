@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "help.h"
+#include "qkv/decoding.h"
 
 namespace {
 
@@ -28,6 +29,13 @@ std::string accepted_by(const qkv::Range& range) {
 }
 
 }  // namespace
+
+void require_sampling(CLI::App& command) {
+  qkv::SamplingOptions sampling;
+  visit_fields(sampling, [&](std::string_view name, auto&, const qkv::Field& field) {
+    if (field.group == "sampling") command.get_option(flag_of(name))->needs(command.get_option("--sampling"));
+  });
+}
 
 std::string flag_of(std::string_view name) {
   if (name == "source_language") return "--from";

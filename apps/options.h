@@ -14,6 +14,9 @@
 #include "choices.h"
 #include "qkv/field.h"
 
+// Lets the options of sampling require --sampling.
+void require_sampling(CLI::App& command);
+
 // Returns "--no-repeat-ngram" for "no_repeat_ngram". Languages have short flags, "--from" and "--to".
 std::string flag_of(std::string_view name);
 

@@ -161,8 +161,9 @@ void serve(const qkv::ServerOptions& options) {
     served.wait();
     throw;
   }
+  const size_t models = options.runs.size() + options.pivot.size();
   for (const std::string& address : addresses)
-    report(fmt::format("serving {} model{} on {}://{}", options.runs.size(), options.runs.size() == 1 ? "" : "s",
+    report(fmt::format("serving {} model{} on {}://{}", models, models == 1 ? "" : "s",
                        options.tls_cert.empty() || address.starts_with("unix:") ? "http" : "https", address));
   if (options.api_keys.empty() && !std::all_of(addresses.begin(), addresses.end(), is_local))
     report("warning: anybody who reaches these addresses can use the models (see --api-keys)");

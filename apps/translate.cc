@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <sstream>
+#include <utility>
 
 #include "commands.h"
 #include "default_options.h"
@@ -16,22 +17,33 @@
 #include "parts.h"
 #include "program/lines/jobs.h"
 #include "qkv/error.h"
-#include "qkv/translator.h"
+#include "qkv/pivot.h"
 #include "signals.h"
 #include "terminal.h"
+#include "untranslated_report.h"
 
 namespace {
 
 struct TranslateOptions {
-  std::string run, input = "-", prefix, prefixes, targets, glossary;
-  std::vector<std::string> ensemble;
+  std::vector<std::string> runs;  // several: a chain
+  std::string input = "-", prefix, prefixes, targets, glossary, report;
+  std::vector<std::string> ensemble, pivot_languages;
   qkv::TranslateOptions translate;
+  std::vector<qkv::TranslateOptions> steps = {};  // of each run
   qkv::TranslationForm form;
   PartsOptions parts;
   DocumentsOptions documents;
   bool no_alignment = false;
   bool targets_are_tokens = false;
 };
+
+qkv::PivotTranslator load(TranslateOptions& options) {
+  std::vector<qkv::Translator> translators;
+  for (const std::string& run : options.runs) translators.emplace_back(run, options.ensemble);
+  qkv::PivotTranslator chain(std::move(translators));
+  if (options.runs.size() > 1) chain.set_languages(options.steps, options.pivot_languages);
+  return chain;
+}
 
 // A progress line, shown if standard error is a terminal and standard output is not.
 class Progress {
@@ -71,8 +83,8 @@ void check_ended(qkv::LineReader& other, const qkv::LineReader& lines) {
     throw qkv::Error(fmt::format("{} has more lines than {} ({})", other.name(), lines.name(), lines.lines()));
 }
 
-void translate(const TranslateOptions& options) {
-  const qkv::Translator translator(options.run, options.ensemble);
+void translate(TranslateOptions& options) {
+  const qkv::PivotTranslator translator = load(options);
   qkv::LineReader lines(options.input, stop_if_interrupted);
   std::optional<qkv::LineReader> prefixes;
   if (!options.prefixes.empty()) prefixes.emplace(options.prefixes, stop_if_interrupted);
@@ -92,26 +104,30 @@ void translate(const TranslateOptions& options) {
     if (next == qkv::Next::end && prefixes) check_ended(*prefixes, lines);
     return next;
   };
-  qkv::translate_lines(translator, read, options.translate, options.form, output);
+  UntranslatedReport report(options.report);
+  report.listen(options.steps.front());
+  qkv::translate_lines(translator, read, options.steps, options.form, output);
   flush_out();
+  report.commit();
 }
 
-void translate_parts(const TranslateOptions& options) {
+void translate_parts(TranslateOptions& options) {
   PartsJob job(options.parts);
-  const qkv::Translator translator(options.run, options.ensemble);
-  translator.translate(std::vector<std::string>(), options.translate);  // checks the options
+  const qkv::PivotTranslator translator = load(options);
+  translator.translate(std::vector<std::string>(), options.steps);  // checks the options
   job.run([&](qkv::LineReader& lines, const qkv::LineOutput& output) {
     const auto read = [&](qkv::SourceLine& line, bool wait) {
       line.prefix = options.prefix;
       return lines.next(line.text, wait);
     };
-    qkv::translate_lines(translator, read, options.translate, options.form, output);
+    qkv::translate_lines(translator, read, options.steps, options.form, output);
   });
 }
 
-void translate_documents(const TranslateOptions& options) {
-  const qkv::Translator translator(options.run, options.ensemble);
-  translate_documents(translator, options.documents, options.parts.out, options.translate);
+void translate_documents(TranslateOptions& options) {
+  const qkv::PivotTranslator translator = load(options);
+  UntranslatedReport report(options.report);
+  translate_documents(translator, options.documents, options.parts.out, options.steps, report);
 }
 
 std::vector<std::string> split_at_spaces(const std::string& line) {
@@ -122,7 +138,7 @@ std::vector<std::string> split_at_spaces(const std::string& line) {
 // Scores given targets, a few thousand lines at a time.
 void score(const TranslateOptions& options) {
   constexpr size_t kLines = 4096;
-  const qkv::Translator translator(options.run, options.ensemble);
+  const qkv::Translator translator(options.runs.front(), options.ensemble);
   qkv::LineReader lines(options.input, stop_if_interrupted), targets(options.targets, stop_if_interrupted);
   listen_for_interrupts();
   int64_t number = 0;
@@ -141,7 +157,7 @@ void score(const TranslateOptions& options) {
         target_lines.emplace_back(target);
     }
     try {
-      for (const qkv::Translation& t : translator.score(source_lines, target_lines, options.translate))
+      for (const qkv::Translation& t : translator.score(source_lines, target_lines, options.steps.front()))
         print_out(qkv::translation_lines(t, number++, options.form));
     } catch (const qkv::Error& error) {
       if (number == 0) throw;
@@ -152,13 +168,31 @@ void score(const TranslateOptions& options) {
   flush_out();
 }
 
+// Throws CLI::ValidationError for an option that a chain of runs cannot have, and for one that it needs.
+void check_chain(const CLI::App& command, const TranslateOptions& options) {
+  const bool is_chain = options.runs.size() > 1;
+  for (const char* name : {"--ensemble", "--score", "--glossary", "--attention"})
+    if (is_chain && command.get_option(name)->count() > 0)
+      throw CLI::ValidationError(name, "cannot be combined with several runs");
+  if (!is_chain && !options.pivot_languages.empty())
+    throw CLI::ValidationError("--pivot-language", "requires several runs");
+}
+
+// Returns the options of each run: those that are given, and its own values of the others.
+std::vector<qkv::TranslateOptions> options_of_runs(const CLI::App& command, const TranslateOptions& options) {
+  std::vector<qkv::TranslateOptions> all;
+  for (const std::string& run : options.runs) {
+    all.push_back(options.translate);
+    take_defaults(command, all.back(), qkv::default_translate_options(run));
+    all.back().alignment = options.translate.alignment;
+  }
+  return all;
+}
+
 // Adds the options of translation. Those of sampling require --sampling.
 void add_translate_options(CLI::App& command, qkv::TranslateOptions& o) {
   add_options(command, o, {"alignment", "glossary"});  // --json turns the first on, and the second has a file
-  qkv::SamplingOptions& sampling = o;
-  visit_fields(sampling, [&](std::string_view name, auto&, const qkv::Field& field) {
-    if (field.group == "sampling") command.get_option(flag_of(name))->needs(command.get_option("--sampling"));
-  });
+  require_sampling(command);
 }
 
 void add_output_options(CLI::App& command, TranslateOptions& o) {
@@ -178,7 +212,8 @@ void add_output_options(CLI::App& command, TranslateOptions& o) {
 void add_translate_command(CLI::App& app) {
   CLI::App* command = app.add_subcommand("translate", "Translate lines of text");
   const auto options = std::make_shared<TranslateOptions>();
-  command->add_option("run", options->run, "Run directory")->required();
+  command->add_option("run", options->runs, "Run directory; further ones translate what the one before has translated")
+      ->required();
   command->add_option("--input", options->input, "Text to translate, line by line; - is standard input")
       ->type_name("FILE")
       ->capture_default_str();
@@ -188,17 +223,28 @@ void add_translate_command(CLI::App& app) {
       ->type_name("RUN")
       ->expected(1)
       ->take_all();
+  command
+      ->add_option("--pivot-language", options->pivot_languages,
+                   "Language of the text between two runs, for models with several; may be repeated")
+      ->type_name("TEXT")
+      ->expected(1)
+      ->take_all();
   CLI::Option* prefix = command->add_option("--prefix", options->prefix, "Begin every translation with this text");
   CLI::Option* prefixes = command
                               ->add_option("--prefix-file", options->prefixes,
                                            "Begin each translation with the text on its line of this file")
                               ->type_name("FILE");
   prefix->excludes(prefixes);
+  CLI::Option* report = command->add_option("--report", options->report,
+                                            "Write sentences whose translations look incomplete to this file, a JSON "
+                                            "object for each");
+  report->type_name("FILE");
   CLI::Option* targets =
       command->add_option("--score", options->targets, "Score the targets in this file, one per line, do not search")
           ->type_name("FILE")
           ->excludes(prefix)
-          ->excludes(prefixes);
+          ->excludes(prefixes)
+          ->excludes(report);
   command->add_flag("--tokens", options->targets_are_tokens, "The targets of --score are tokens separated by spaces")
       ->needs(targets);
   add_translate_options(*command, options->translate);
@@ -209,19 +255,20 @@ void add_translate_command(CLI::App& app) {
       ->type_name("FILE")
       ->excludes(targets);
   add_output_options(*command, *options);
-  add_parts_options(*command, options->parts, {"--input", "--prefix-file", "--score"});
+  add_parts_options(*command, options->parts, {"--input", "--prefix-file", "--score", "--report"});
   add_documents_options(*command, options->documents,
-                        {"--in", "--input", "--prefix", "--prefix-file", "--score", "--json", "--scores", "--word-scores",
-                         "--alignment", "--n-best", "--alternatives", "--attention"});
+                        {"--in", "--input", "--prefix", "--prefix-file", "--score", "--json", "--scores",
+                         "--word-scores", "--alignment", "--n-best", "--alternatives", "--attention"});
   add_threads_option(*command);
   command->callback([options, command] {
-    take_defaults(*command, options->translate, qkv::default_translate_options(options->run));
+    check_chain(*command, *options);
     if (options->glossary == "-") throw qkv::Error("glossary: must be a file (is -)");
     if (!options->glossary.empty()) options->translate.glossary = qkv::read_glossary(options->glossary);
     const bool alignment = (options->form.alignment || options->form.json) && !options->no_alignment;
     options->translate.alignment = alignment;
+    options->steps = options_of_runs(*command, *options);
     const qkv::TranslationForm given = options->form;
-    options->form = qkv::form_of(options->translate, given.json);
+    options->form = qkv::form_of(options->steps.back(), given.json);
     options->form.word_scores = given.word_scores;
     options->form.scores = given.scores || !options->targets.empty();
     const bool has_out = !options->parts.out.empty();

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "qkv/embedder.h"
+#include "qkv/pivot.h"
 #include "qkv/recommender.h"
 #include "qkv/translator.h"
 
@@ -94,6 +95,9 @@ TranslationForm form_of(const TranslateOptions& options, bool json);
 
 // Translates lines as they arrive.
 void translate_lines(const Translator& translator, const LineSource& read, TranslateOptions options,
+                     const TranslationForm& form, const LineOutput& output);
+// By a chain of models: one entry of `options` for each.
+void translate_lines(const PivotTranslator& chain, const LineSource& read, std::vector<TranslateOptions> options,
                      const TranslationForm& form, const LineOutput& output);
 
 // How vectors are written: numbers separated by spaces, or a JSON object, in one line each; or all as a float32 array

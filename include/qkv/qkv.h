@@ -1,5 +1,6 @@
 // The public API. Start here:
 //   qkv::Translator   translates with a run directory, and shows attention weights
+//   qkv::PivotTranslator   translates through a language in between, with a chain of translators
 //   qkv::Recommender  recommends the next items after a history
 //   qkv::Generator    generates text with a language model
 //   qkv::TranslationLoop, qkv::GenerationLoop   serve many requests side by side, step by step
@@ -31,6 +32,7 @@
 #include "qkv/language.h"        // IWYU pragma: export
 #include "qkv/layers.h"          // IWYU pragma: export
 #include "qkv/matrix.h"          // IWYU pragma: export
+#include "qkv/pivot.h"           // IWYU pragma: export
 #include "qkv/recommendation.h"  // IWYU pragma: export
 #include "qkv/recommender.h"     // IWYU pragma: export
 #include "qkv/runs.h"            // IWYU pragma: export

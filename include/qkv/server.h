@@ -26,6 +26,7 @@ struct ServerOptions {
   int64_t max_connections = 1024;
   double header_timeout = 10, body_timeout = 30, idle_timeout = 75, write_timeout = 30;
 
+  std::vector<std::string> pivot = {};
   std::vector<std::string> languages = {};
   std::vector<std::string> titles = {};
   std::vector<std::string> glossary = {};
@@ -66,6 +67,12 @@ void visit_fields(ServerOptions& o, Visitor&& visit) {
 
   visit("runs", o.runs,
         {"Runs to serve, each RUN or NAME=RUN; a name is by default the last part of the path", "models", {}, kCommon});
+  visit("pivot", o.pivot,
+        {"Model that translates through a language in between, as NAME=FIRST,SECOND with the names of two or more "
+         "translators, each of two languages; the second one translates what the first one has translated",
+         "models",
+         {},
+         kCommon});
   visit("languages", o.languages,
         {"Languages of a translator as clients name them, as NAME=en-de; by default those that the name or the "
          "directory of the run ends in",

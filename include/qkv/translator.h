@@ -24,10 +24,18 @@ struct TokenReport {
   bool last = false;  // whether it is the last token of the line's last sentence
 };
 
+// A sentence of a text and its translation, without the white space around them.
+struct SentencePair {
+  std::string source, text;
+
+  bool operator==(const SentencePair&) const = default;
+};
+
 // The options of the group "execution" do not change a translation.
 struct TranslateOptions : DecodingOptions {
   std::string source_language = "";
   std::string target_language = "";
+  std::string source_prefix = "";
   Sentences sentences = Sentences::automatic;
   ProtectedParts protected_parts = ProtectedParts::automatic;
   std::string protect = "";
@@ -44,11 +52,14 @@ struct TranslateOptions : DecodingOptions {
 
   // Called with each of Translation::notes before the translation is complete, in the order of the lines.
   std::function<void(const std::string&)> on_note = {};
+  // Called with the number of the line, from 0, for each sentence of Hypothesis::untranslated of the best hypothesis,
+  // in the order of the lines.
+  std::function<void(int64_t, const SentencePair&)> on_untranslated = {};
   // Called from time to time with the number of lines completed since the last call, perhaps 0.
   std::function<void(int64_t)> on_progress = {};
   // Called for each token; true ends the hypothesis and, if n_best is 1, the line. Requires greedy search or sampling.
-  // Calls are serialized, but come from the threads that translate. The sentences of a line follow each other. No part is
-  // protected then, and there can be no glossary.
+  // Calls are serialized, but come from the threads that translate. The sentences of a line follow each other. No part
+  // is protected then, and there can be no glossary.
   std::function<bool(const TokenReport&)> on_token = {};
 };
 
@@ -58,6 +69,9 @@ void visit_fields(TranslateOptions& o, Visitor&& visit) {
         {"Language of the source, for a model with several: its code, such as en", "languages", {}, kCommon});
   visit("target_language", o.target_language,
         {"Language of the translation, for a model with several: its code, such as de", "languages", {}, kCommon});
+  visit("source_prefix", o.source_prefix,
+        {"Text to put before each source, for a model of several tasks, such as \"summarize: \"; at most 1024 bytes",
+         "search"});
   visit("sentences", o.sentences,
         {"auto translates each sentence of a line by itself and keeps the white space between them; line translates "
          "each line as a whole. Lines with a prefix or alternatives are translated as a whole",
@@ -101,6 +115,11 @@ void visit_fields(TranslateOptions& o, Visitor&& visit) {
 // naming file and field, if the file is damaged.
 TranslateOptions default_translate_options(const std::string& run_directory);
 
+// Returns the default options for summaries of whole texts: those above, with the values of the run's summary.json,
+// which import writes for models that were published with settings for summaries. Throws Error, naming the run, unless
+// it is a translator that reads whole texts (`sentences` is line).
+TranslateOptions default_summary_options(const std::string& run_directory);
+
 // Returns the text of a file of terms, for TranslateOptions::glossary. The file may be compressed. Throws Error, naming
 // the file and the line, if it is no glossary: docs/decoding.md has the format.
 std::string read_glossary(const std::string& path);
@@ -116,13 +135,6 @@ struct WordScore {
   double log_probability = 0;
 };
 
-// A sentence of a text and its translation, without the white space around them.
-struct SentencePair {
-  std::string source, text;
-
-  bool operator==(const SentencePair&) const = default;
-};
-
 struct Hypothesis {
   std::string text;
   std::vector<std::string> tokens;            // as spelled in the vocabulary, without start and final end
@@ -134,13 +146,15 @@ struct Hypothesis {
   std::vector<std::vector<float>> attention;  // [target tokens][source tokens]
   std::vector<SentencePair> sentences;        // of a line with more than one; an untranslated one has an empty text
   std::vector<std::string> missing_terms;     // terms of the glossary in the source whose translations it lacks
+  std::vector<SentencePair> untranslated;     // whose translations are too short: parts of them are probably lacking
 };
 
 struct Translation {
   std::string source;
   std::vector<std::string> source_tokens;
   std::vector<Hypothesis> hypotheses;  // best first, never empty
-  std::vector<std::string> notes = {};  // on sentences that are too long, and on terms that are missing
+  std::vector<std::string> notes = {};  // on sentences that were split or look untranslated, and on missing terms
+  std::vector<std::string> pivot = {};  // of a chain of models (qkv/pivot.h): the texts in between, in order
 
   const std::string& text() const { return hypotheses.front().text; }
 };
@@ -159,6 +173,9 @@ struct SourceLine {
   std::string text;
   std::string prefix = "";                                 // the beginning of every hypothesis
   std::string source_language = "", target_language = "";  // of this line; "": those of the options
+  std::string name = "";                                   // in errors and notes; "": "line" with its number
+  // Parts of the text to protect in addition to those that the options protect, each as often as it is listed.
+  std::vector<std::string> keep = {};
 };
 
 // Reads the next line. Returns Next::later if none is available yet, which is allowed only if `wait` is false.
@@ -184,8 +201,9 @@ class Translator {
   std::string unknown_token() const;
 
   // Translates lines; result i belongs to line i, which may be a text of several lines. Each sentence is translated by
-  // itself, unless options.sentences says otherwise, and the white space around it stays. A sentence longer than the
-  // model's max_length is split at the ends of clauses. Tokens, scores, alignment and attention are those of the
+  // itself, unless options.sentences says otherwise, and the white space around it stays. A sentence longer than those
+  // that the model was trained on, or than its max_length, is split at the ends of clauses; so is one whose translation
+  // is much shorter than those of the training text. Tokens, scores, alignment and attention are those of the
   // sentences, one after the other, with the end tokens between them, and hypothesis k has hypothesis k of each. A
   // protected part is not translated; it is a token of log-probability 0 of both sides, aligned with itself. An empty
   // line gives an empty text. `prefixes`: empty, or one for each line. Throws Error for an option out of range, and for
@@ -229,6 +247,8 @@ class Translator {
 
  private:
   friend class TranslationLoop;
+  friend class PivotTranslator;
+  friend class PivotSteps;
   struct State;
   std::unique_ptr<State> state_;
 };

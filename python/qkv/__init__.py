@@ -4,6 +4,7 @@ text generation, text embeddings and text classification.
 qkv.attention, qkv.attention_backward   scaled dot-product attention and its gradients
 qkv.layers                              single layers, forward and backward
 qkv.Translator                          translates, scores given targets, and returns attention weights
+qkv.PivotTranslator                     translates through a language in between
 qkv.Embedder                            text embeddings
 qkv.Classifier                          labels of texts, and the order of texts by a query
 qkv.Recommender                         the next items after a history
@@ -36,6 +37,7 @@ from ._evaluate import evaluate
 from ._export import ExportReport, QuantizeReport, export_model, quantize
 from ._generator import GeneratedToken, Generation, Generator, TextScore, TokenAlternative
 from ._import import DownloadProgress, ImportReport, import_model
+from ._pivot import PivotTranslator
 from ._qkv import Error, __version__
 from ._recommender import Recommendation, Recommendations, Recommender
 from ._reports import EvaluationReport, StepReport, TrainingResult
@@ -70,6 +72,7 @@ __all__ = [
     "Hypothesis",
     "ImportReport",
     "LabelScore",
+    "PivotTranslator",
     "QuantizeReport",
     "RankedText",
     "Recommendation",

@@ -7,7 +7,7 @@ import os
 import pathlib
 import threading
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, Sequence
 
 from . import _qkv
@@ -64,6 +64,7 @@ class Hypothesis:
     attention: list[list[float]]  # [target tokens][source tokens]; only with the option attention
     sentences: list[tuple[str, str]]  # of a text of several: each with its translation, "" for an untranslated one
     missing_terms: list[str]  # terms of the glossary in the source whose translations it lacks
+    untranslated: list[tuple[str, str]]  # sentences and their translations, which are too short: parts probably lack
 
 
 @dataclass(frozen=True)
@@ -78,6 +79,7 @@ class Translation:
     source: str
     source_tokens: list[str]
     hypotheses: list[Hypothesis]
+    pivot: list[str] = field(default_factory=list)  # of a PivotTranslator: the texts in between
 
     @property
     def text(self) -> str:
@@ -104,7 +106,8 @@ class Translator:
         self, run_directory: str | os.PathLike[str], ensemble: Iterable[str | os.PathLike[str]] = ()
     ) -> None:
         self._translator = _qkv.Translator(os.fspath(run_directory), [os.fspath(run) for run in ensemble])
-        self._defaults = _qkv.default_translate_options(os.fspath(run_directory))
+        self._run = os.fspath(run_directory)
+        self._defaults = _qkv.default_translate_options(self._run)
 
     @documents_options("TranslateOptions")
     def translate(
@@ -143,6 +146,29 @@ class Translator:
             warnings.warn(note, stacklevel=2)
         return [_translation(t) for t in found]
 
+    @documents_options("TranslateOptions")
+    def summarize(self, texts: Iterable[str], **options: Unpack[TranslateOptions]) -> list[Translation]:
+        """Summarizes texts with a model of whole texts: BART, Pegasus, T5, or one trained on texts and their summaries.
+
+        Result i belongs to text i, whose line breaks the model reads as it was trained to. The defaults are those of qkv
+        summarize. A text longer than the model's maximum is split, with a warning, and the summaries of its parts are
+        joined. Ctrl-C stops the call after a batch.
+
+        >>> summarizer = qkv.Translator("runs/bart")
+        >>> [result.source for result in summarizer.summarize(["the dog runs\\nin the park ."], max_length=4)]
+        ['the dog runs\\nin the park .']
+
+        texts: strings; or a column of strings of pandas, polars or pyarrow.
+        options: those of translate.
+
+        Raises qkv.Error, a ValueError, for a run that translates sentences, and for an invalid text or option.
+        """
+        found, notes = self._translator.translate(
+            checked_texts("texts", texts), {**_qkv.default_summary_options(self._run), **options}, [], None)
+        for note in notes:
+            warnings.warn(note, stacklevel=2)
+        return [_translation(t) for t in found]
+
     def translate_document(
         self,
         document: str | os.PathLike[str] | bytes,
@@ -173,24 +199,13 @@ class Translator:
 
         Raises qkv.Error, a ValueError, for an unknown format and for a document that does not have it.
         """
-        check_text("format", format)
-        wanted, values = checked_texts("columns", columns), {**self._defaults, **options}
-        if isinstance(document, bytes) and not format:
-            raise _qkv.Error("the bytes of a document require its format, such as format=\"html\"")
-        translated = None
-        if out is not None and not isinstance(document, bytes):
-            notes = self._translator.translate_file(
-                os.fsencode(document), os.fsencode(out), values, format, wanted, languages)
-        elif out is not None:
-            raise _qkv.Error("out requires the path of a document, not its bytes")
-        else:
-            name = "the document" if isinstance(document, bytes) else os.fspath(document)
-            content = document if isinstance(document, bytes) else pathlib.Path(document).read_bytes()
-            translated, notes = self._translator.translate_bytes(
-                name, content, values, format, wanted, languages)
-        for note in notes:
-            warnings.warn(note, stacklevel=2)
-        return translated
+        values = {**self._defaults, **options}
+        return _translate_document(
+            document, out, format,
+            lambda name, content, wanted: self._translator.translate_bytes(
+                name, content, values, format, wanted, languages),
+            lambda path, to, wanted: self._translator.translate_file(path, to, values, format, wanted, languages),
+            columns)
 
     @staticmethod
     def document_formats() -> dict[str, list[str]]:
@@ -330,6 +345,33 @@ class Translator:
         return self._translator.languages()
 
 
+def _translate_document(
+    document: str | os.PathLike[str] | bytes,
+    out: str | os.PathLike[str] | None,
+    format: str,
+    of_bytes: Callable[[str, bytes, list[str]], tuple[bytes, list[str]]],
+    of_file: Callable[[bytes, bytes, list[str]], list[str]],
+    columns: Iterable[str],
+) -> bytes | None:
+    """Translates a document by a function of its bytes, or of the paths of two files. Warns of notes."""
+    check_text("format", format)
+    wanted = checked_texts("columns", columns)
+    if isinstance(document, bytes) and not format:
+        raise _qkv.Error("the bytes of a document require its format, such as format=\"html\"")
+    translated = None
+    if out is not None and not isinstance(document, bytes):
+        notes = of_file(os.fsencode(document), os.fsencode(out), wanted)
+    elif out is not None:
+        raise _qkv.Error("out requires the path of a document, not its bytes")
+    else:
+        name = "the document" if isinstance(document, bytes) else os.fspath(document)
+        content = document if isinstance(document, bytes) else pathlib.Path(document).read_bytes()
+        translated, notes = of_bytes(name, content, wanted)
+    for note in notes:
+        warnings.warn(note, stacklevel=3)
+    return translated
+
+
 def _reported(on_token: Callable[[TokenReport], object] | None) -> Callable[[_qkv.TokenReport], object] | None:
     """Returns a function that calls on_token with what the library reports."""
     if on_token is None:
@@ -357,9 +399,9 @@ def _rows(packed: NDArray[np.float32], offsets: list[int]) -> list[NDArray[np.fl
 def _hypothesis(h: _qkv.Hypothesis) -> Hypothesis:
     return Hypothesis(
         h.text, h.tokens, h.score, h.log_probability, h.token_scores, h.words, h.alignment, h.attention, h.sentences,
-        h.missing_terms
+        h.missing_terms, h.untranslated
     )
 
 
 def _translation(t: _qkv.Translation) -> Translation:
-    return Translation(t.source, t.source_tokens, [_hypothesis(h) for h in t.hypotheses])
+    return Translation(t.source, t.source_tokens, [_hypothesis(h) for h in t.hypotheses], t.pivot)

@@ -9,6 +9,7 @@ namespace qkv::python {
 
 void bind_attention(nanobind::module_& m);
 void bind_translator(nanobind::module_& m);
+void bind_pivot(nanobind::module_& m);
 void bind_recommender(nanobind::module_& m);
 void bind_evaluate(nanobind::module_& m);
 void bind_classifier(nanobind::module_& m);

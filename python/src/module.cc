@@ -44,6 +44,7 @@ NB_MODULE(_qkv, m) {
   });
   qkv::python::bind_attention(m);
   qkv::python::bind_translator(m);
+  qkv::python::bind_pivot(m);
   qkv::python::bind_recommender(m);
   qkv::python::bind_evaluate(m);
   qkv::python::bind_classifier(m);

@@ -213,6 +213,7 @@ nb::dict changed(Options options) {
 
 void bind_options(nb::module_& m) {
   m.def("default_translate_options", [](const std::string& run) { return changed(default_translate_options(run)); });
+  m.def("default_summary_options", [](const std::string& run) { return changed(default_summary_options(run)); });
   m.def("default_generate_options", [](const std::string& run) { return changed(default_generate_options(run)); });
   m.def("option_fields", [] {
     nb::dict all;

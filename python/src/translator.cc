@@ -14,11 +14,18 @@
 #include "bindings.h"
 #include "options.h"
 #include "qkv/documents.h"
+#include "translation_options.h"
 
 namespace qkv::python {
 namespace {
 
 using Lines = std::vector<std::string>;
+
+std::vector<std::pair<std::string, std::string>> pairs_of(const std::vector<SentencePair>& sentences) {
+  std::vector<std::pair<std::string, std::string>> pairs;
+  for (const SentencePair& s : sentences) pairs.emplace_back(s.source, s.text);
+  return pairs;
+}
 
 // Returns options that add notes to the list, and handle signals from time to time.
 TranslateOptions options_with_notes(const nb::dict& values, const char* function, Lines& notes) {
@@ -42,16 +49,6 @@ std::pair<std::vector<Translation>, Lines> translate(const Translator& translato
   const nb::gil_scoped_release release;
   std::vector<Translation> translations = translator.translate(lines, options, prefixes);
   return {std::move(translations), std::move(notes)};
-}
-
-DocumentOptions document_options_of(const std::string& format, const Lines& columns,
-                                    const std::pair<std::string, std::string>& languages) {
-  DocumentOptions options;
-  options.format = format;
-  options.source_language = languages.first;
-  options.target_language = languages.second;
-  options.columns = columns;
-  return options;
 }
 
 // Returns the document, and notes as above.
@@ -151,6 +148,16 @@ nb::object weights(const AttentionKind& kind) {
 
 }  // namespace
 
+DocumentOptions document_options_of(const std::string& format, const Lines& columns,
+                                    const std::pair<std::string, std::string>& languages) {
+  DocumentOptions options;
+  options.format = format;
+  options.source_language = languages.first;
+  options.target_language = languages.second;
+  options.columns = columns;
+  return options;
+}
+
 void bind_translator(nb::module_& m) {
   using Free = nb::call_guard<nb::gil_scoped_release>;
   nb::class_<TokenReport>(m, "TokenReport")
@@ -179,14 +186,12 @@ void bind_translator(nb::module_& m) {
                    })
       .def_ro("attention", &Hypothesis::attention)
       .def_ro("missing_terms", &Hypothesis::missing_terms)
-      .def_prop_ro("sentences", [](const Hypothesis& h) {
-        std::vector<std::pair<std::string, std::string>> sentences;
-        for (const SentencePair& s : h.sentences) sentences.emplace_back(s.source, s.text);
-        return sentences;
-      });
+      .def_prop_ro("sentences", [](const Hypothesis& h) { return pairs_of(h.sentences); })
+      .def_prop_ro("untranslated", [](const Hypothesis& h) { return pairs_of(h.untranslated); });
   nb::class_<Translation>(m, "Translation")
       .def_ro("source", &Translation::source)
       .def_ro("source_tokens", &Translation::source_tokens)
+      .def_ro("pivot", &Translation::pivot)
       .def_ro("hypotheses", &Translation::hypotheses);
   nb::class_<Translator>(m, "Translator")
       .def(nb::init<const std::string&, const Lines&>(), Free())

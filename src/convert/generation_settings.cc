@@ -116,6 +116,8 @@ class GenerationReader {
       : own_file_(files.has(kGenerationConfig)),
         settings_(own_file_ ? Settings(files.open_small(kGenerationConfig)->text(), files.path(kGenerationConfig))
                             : Settings(known_part(config), config.where())) {}
+  // Reads a JSON object of settings.
+  GenerationReader(const std::string& text, const std::string& where) : own_file_(false), settings_(text, where) {}
 
   const Settings& settings() const { return settings_; }
   bool has(const char* name) const { return settings_.find(name) != nullptr; }
@@ -178,7 +180,6 @@ void read_lengths(GenerationReader& reader, int64_t forced, DecodingDefaults& de
   };
   defaults.max_length = length("max_length", "max_new_tokens", 1);
   defaults.min_length = length("min_length", "min_new_tokens", 0);
-  if (defaults.min_length == 0) defaults.min_length.reset();
 }
 
 // Where the setting is missing, transformers takes false.
@@ -194,11 +195,16 @@ EarlyStopping read_early_stopping(GenerationReader& reader) {
 
 // The penalty applies to the tokens of the hypothesis. Beam search multiplies log-probabilities, as we do; greedy
 // search of transformers changes logits instead. The start token counts there, too.
-void read_repetition(GenerationReader& reader, bool starts_with_end, DecodingDefaults& defaults) {
-  if (defaults.beam.value_or(1) > 1 && !starts_with_end) reader.take("repetition_penalty", defaults.repetition_penalty);
+void read_repetition(GenerationReader& reader, int64_t beam, bool starts_with_end, DecodingDefaults& defaults) {
+  if (beam > 1 && !starts_with_end) reader.take("repetition_penalty", defaults.repetition_penalty);
   // With bigrams and longer ones the start token has no effect, because nothing repeats it.
   if (reader.has("no_repeat_ngram_size") && reader.settings().integer("no_repeat_ngram_size") != 1)
     reader.take("no_repeat_ngram_size", defaults.no_repeat_ngram);
+}
+
+// Without sampling, transformers does not read its options.
+void skip_options_of_sampling(GenerationReader& reader) {
+  for (const char* name : {"temperature", "top_k", "top_p", "min_p", "typical_p"}) reader.taken(name);
 }
 
 // Samples of transformers are filtered after the temperature, in the order top_k, top_p, min_p, typical_p.
@@ -206,10 +212,7 @@ void read_sampling(GenerationReader& reader, DecodingDefaults& defaults) {
   const bool samples = reader.flag("do_sample");
   if (reader.has("do_sample") && !samples) defaults.temperature = 0;
   reader.taken("do_sample");
-  if (!samples) {  // then transformers does not read the others
-    for (const char* name : {"temperature", "top_k", "top_p", "min_p", "typical_p"}) reader.taken(name);
-    return;
-  }
+  if (!samples) return skip_options_of_sampling(reader);
   reader.take("temperature", defaults.temperature);
   reader.take("top_k", defaults.top_k);
   reader.take("top_p", defaults.top_p);
@@ -227,6 +230,28 @@ std::vector<int64_t> read_ids(const Settings& s, const char* name) {
     ids.push_back(id.get<int64_t>());
   }
   return ids;
+}
+
+// A JSON text, and the beginning of errors in it.
+struct TextOfFile {
+  std::string text, where;
+};
+
+// Returns the settings for the task "summarization", or, without it, those of the only data set, such as
+// "summarization_cnn"; without any, or with several, which exclude each other, an empty object.
+TextOfFile summary_block(const Settings& config) {
+  constexpr const char *kTasks = "task_specific_params", *kTask = "summarization";
+  const json* tasks = config.find(kTasks);
+  if (!tasks) return {"{}", config.where()};
+  if (!tasks->is_object()) fail("{}: {} must be an object", config.where(), kTasks);
+  std::vector<std::string> names;
+  for (const auto& [name, block] : tasks->items())
+    if (name == kTask || name.starts_with(fmt::format("{}_", kTask))) names.push_back(name);
+  if (std::ranges::find(names, kTask) != names.end()) names = {kTask};
+  if (names.size() != 1) return {"{}", config.where()};
+  const json& block = tasks->at(names.front());
+  if (!block.is_object()) fail("{}: {}.{} must be an object", config.where(), kTasks, names.front());
+  return {block.dump(), fmt::format("{}, {}.{}", config.where(), kTasks, names.front())};
 }
 
 GenerationSettings finish(const GenerationReader& reader, GenerationSettings settings) {
@@ -247,11 +272,29 @@ GenerationSettings read_translation_settings(const ModelFiles& files, const Sett
   reader.take("length_penalty", d.length_penalty);
   d.early_stopping = read_early_stopping(reader);
   read_lengths(reader, forced, d);
-  read_repetition(reader, starts_with_end, d);
+  if (d.min_length == 0) d.min_length.reset();
+  read_repetition(reader, d.beam.value_or(1), starts_with_end, d);
   found.never = read_ids(reader.settings(), "suppress_tokens");
   reader.taken("suppress_tokens");
-  if (!reader.flag("do_sample"))
-    for (const char* name : {"temperature", "top_k", "top_p", "min_p", "typical_p"}) reader.taken(name);
+  if (!reader.flag("do_sample")) skip_options_of_sampling(reader);
+  return finish(reader, std::move(found));
+}
+
+GenerationSettings read_summary_settings(const Settings& config, const DecodingDefaults& usual, bool starts_with_end,
+                                         int64_t forced) {
+  const auto [block, where] = summary_block(config);
+  GenerationReader reader(block, where);
+  GenerationSettings found;
+  DecodingDefaults& d = found.defaults;
+  d.source_prefix = reader.settings().text("prefix", config.text("prefix", ""));
+  if (d.source_prefix->empty()) d.source_prefix.reset();
+  reader.taken("prefix");
+  reader.take("num_beams", d.beam);
+  reader.take("length_penalty", d.length_penalty);
+  if (reader.has("early_stopping")) d.early_stopping = read_early_stopping(reader);
+  read_lengths(reader, forced, d);
+  read_repetition(reader, d.beam.value_or(usual.beam.value_or(1)), starts_with_end, d);
+  if (!reader.flag("do_sample")) skip_options_of_sampling(reader);
   return finish(reader, std::move(found));
 }
 

@@ -21,6 +21,11 @@ struct GenerationSettings {
 // `forced`: the number of tokens after the start token that are forced.
 GenerationSettings read_translation_settings(const ModelFiles& files, const Settings& config, bool starts_with_end,
                                              int64_t forced);
+// Reads the settings that the model has for summaries only, in task_specific_params of config.json, and the prefix of
+// texts, which may also stand in config.json itself. `usual`: the defaults of the model. Throws Error, naming file and
+// field.
+GenerationSettings read_summary_settings(const Settings& config, const DecodingDefaults& usual, bool starts_with_end,
+                                         int64_t forced);
 // Reads those of a language model that reads at most `longest` tokens.
 GenerationSettings read_language_settings(const ModelFiles& files, const Settings& config, int64_t longest);
 

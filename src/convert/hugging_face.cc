@@ -1,5 +1,6 @@
 // Models in the Hugging Face layout: config.json, safetensors and a tokenizer.
 #include <algorithm>
+#include <iterator>
 
 #include "convert/architecture.h"
 #include "convert/families/decoder_embedder.h"
@@ -51,15 +52,21 @@ std::vector<DenseModule> read_modules_of(const ModelFiles& files, const ModelCon
   return dense;
 }
 
+// Whether the decoder starts from the end token, and the number of tokens after the start that are forced.
+bool decoder_starts_with_end(const TranslationConfig& t) {
+  return t.start == t.end && t.target_language != TargetLanguage::start;
+}
+int64_t count_forced(const TranslationConfig& t) {
+  return !t.first.empty() || t.target_language == TargetLanguage::first ? 1 : 0;
+}
+
 // Takes over the settings of generation, and returns the note that names the others.
 std::string read_generation(const ModelFiles& files, const Settings& config, const ModelConfig& model, ModelText& text,
                             DecodingDefaults& decoding) {
   GenerationSettings found;
   if (auto* translator = std::get_if<TranslatorText>(&text)) {
     TranslationConfig& t = translator->translation;
-    const bool is_forced = !t.first.empty() || t.target_language == TargetLanguage::first;
-    const bool starts_with_end = t.start == t.end && t.target_language != TargetLanguage::start;
-    found = read_translation_settings(files, config, starts_with_end, is_forced ? 1 : 0);
+    found = read_translation_settings(files, config, decoder_starts_with_end(t), count_forced(t));
     const Tokenizer& target = translator->tokenizers.target;
     for (const int64_t id : found.never) {
       if (id < 0 || id >= target.size())
@@ -72,6 +79,14 @@ std::string read_generation(const ModelFiles& files, const Settings& config, con
     found = read_language_settings(files, config, model.max_length);
   }
   decoding = found.defaults;
+  return note_of(found);
+}
+
+// Takes over what a model of whole texts says about summaries: as above.
+std::string read_summaries(const Settings& config, const TranslationConfig& t, const DecodingDefaults& decoding,
+                           DecodingDefaults& summary) {
+  const GenerationSettings found = read_summary_settings(config, decoding, decoder_starts_with_end(t), count_forced(t));
+  summary = found.defaults;
   return note_of(found);
 }
 
@@ -98,19 +113,22 @@ ImportedModel read_hugging_face(const ModelFiles& files, const ImportOptions& op
     leave_out_output(config, map);
     if (sees_both_sides(settings)) make_encoder(settings, config, map);
   }
-  DecodingDefaults decoding;
-  const std::string note = read_generation(files, settings, config, text, decoding);
+  DecodingDefaults decoding, summary;
+  std::vector<std::string> notes = {read_generation(files, settings, config, text, decoding)};
   if (const auto* translator = std::get_if<TranslatorText>(&text);
-      translator && architecture.reads_whole_texts && translator->translation.languages.empty())
+      translator && architecture.reads_whole_texts && translator->translation.languages.empty()) {
     decoding.sentences = Sentences::line;
+    notes.push_back(read_summaries(settings, translator->translation, decoding, summary));
+  }
   const std::set<std::string> heads = map_tensors(tensors, map);
   ImportedModel model{architecture.name, tensors.path(), config, std::move(text), tensors.take(), shards};
   model.dense = std::move(dense);
   model.decoding = decoding;
+  model.summary = summary;
   if (head) model.classification = read_classification(files, settings, *head);
   if (!heads.empty())
     model.notes.push_back(fmt::format("left out: {} (not needed for hidden states)", fmt::join(heads, ", ")));
-  if (!note.empty()) model.notes.push_back(note);
+  std::ranges::copy_if(notes, std::back_inserter(model.notes), [](const std::string& note) { return !note.empty(); });
   return model;
 }
 

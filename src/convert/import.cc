@@ -109,6 +109,7 @@ void create_translator(ImportedModel& model, TranslatorText text, const std::str
   create_run(out, TranslatorRun{model.config, text.tokenizers, text.translation}, [&](const RunDirectory& partial) {
     write_weights(model, partial.model());
     write_decoding_defaults(partial, model.decoding);
+    write_summary_defaults(partial, model.summary);
   });
 }
 

@@ -59,6 +59,7 @@ struct ImportedModel {
   std::optional<ClassificationConfig> classification = {};  // of a classifier, whose head is among the origins
   std::shared_ptr<const PeftAdapter> adapter = {};          // merged into the weights; may be null
   DecodingDefaults decoding = {};                           // of a translator or a language model
+  DecodingDefaults summary = {};                            // of a translator of whole texts, for summaries
 };
 
 ImportedModel read_hugging_face(const ModelFiles& files, const ImportOptions& options);

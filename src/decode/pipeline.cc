@@ -134,6 +134,7 @@ class PipelineRun {
       if (new_lines_ > 0 && (ended_ || none_ready || is_full())) submit();
       if (workers_.open() > 0) workers_.wait();
       if (limits_.in_order) submit_next_parts();
+      if (steps_.next) submit_next_steps();
       write();
       if (ended_ && lines_.empty()) return;
     }
@@ -145,6 +146,7 @@ class PipelineRun {
     Line line;
     size_t submitted = 0;
     std::atomic<size_t> parts = 0;
+    bool has_next = false;  // when its parts are done, there may be a next step
   };
   using Parts = std::vector<std::pair<Open*, LinePart*>>;
 
@@ -170,6 +172,7 @@ class PipelineRun {
       count_++;
       new_lines_++;
       next->parts = next->line.parts.size();
+      next->has_next = steps_.next != nullptr && !next->line.error;
       for (const LinePart& part : next->line.parts) new_tokens_ += std::ssize(part.source);
       lines_.push_back(std::move(next));
     }
@@ -198,6 +201,28 @@ class PipelineRun {
           take_parts(open, parts);
       }
     submit(parts);
+  }
+
+  // Submits the next step of lines whose parts are translated: enough of them for a batch, unless workers may run out.
+  void submit_next_steps() {
+    for (size_t i = 0; i < lines_.size() - to_size(new_lines_); i++) take_next_step(*lines_[i]);
+    if (next_tokens_ < limits_.batch_tokens && workers_.waiting() > 0) return;
+    for (const Parts& parts : next_steps_) submit(parts);
+    next_steps_.clear();
+    next_tokens_ = 0;
+  }
+
+  void take_next_step(Open& open) {
+    while (open.has_next && open.parts == 0) {
+      open.has_next = !open.line.error && steps_.next(open.line);
+      if (!open.has_next || open.line.parts.empty()) continue;
+      const size_t step = open.line.parts.front().step;
+      for (const LinePart& part : open.line.parts) next_tokens_ += std::ssize(part.source);
+      next_steps_.resize(std::max(next_steps_.size(), step + 1));
+      open.submitted = 0;
+      open.parts = open.line.parts.size();
+      take_parts(open, next_steps_[step]);
+    }
   }
 
   // Submits parts in batches of similar length.
@@ -233,7 +258,8 @@ class PipelineRun {
   void write() {
     int64_t written = 0;
     const size_t submitted = lines_.size() - to_size(new_lines_);
-    for (size_t i = 0; i < submitted && lines_.front()->parts == 0; i++, written++) {
+    const auto is_done = [](const Open& open) { return open.parts == 0 && !open.has_next; };
+    for (size_t i = 0; i < submitted && is_done(*lines_.front()); i++, written++) {
       if (lines_.front()->line.error) std::rethrow_exception(lines_.front()->line.error);
       steps_.write(std::move(lines_.front()->line));
       lines_.pop_front();
@@ -243,9 +269,10 @@ class PipelineRun {
 
   const PipelineSteps& steps_;
   const PipelineLimits limits_;
-  int64_t window_, new_lines_ = 0, new_tokens_ = 0, count_ = 0;
+  int64_t window_, new_lines_ = 0, new_tokens_ = 0, next_tokens_ = 0, count_ = 0;
   bool ended_ = false;
   std::deque<std::unique_ptr<Open>> lines_;  // lines not yet written; the last new_lines_ are not yet submitted
+  std::vector<Parts> next_steps_;            // of steps of lines, by step, that are not yet submitted
   const size_t worker_count_;
   Workers workers_;  // destroyed first, because its jobs use the lines
 };

@@ -16,6 +16,7 @@
 
 #include "core/arena.h"
 #include "decode/search/forced.h"
+#include "decode/terms/glossary.h"
 #include "decode/terms/kept_parts.h"
 #include "io/runs/translation_config.h"
 #include "qkv/translator.h"
@@ -75,6 +76,7 @@ struct LinePart {
   std::vector<Decoded> found;       // best first
   std::vector<Forced> attentions;   // for each of `found`, if requested
   size_t sentence = 0;              // of the line, from 0
+  size_t step = 0;                  // of the line, from 0: the model of a chain that translates it
   std::string space = {};           // between the part before it and this one
   bool is_last = true;              // of its line
   bool is_stopped = false;          // on_token has ended its line here
@@ -82,6 +84,10 @@ struct LinePart {
   std::shared_ptr<const RequiredTerms> terms = nullptr;
   std::vector<std::string> term_names = {};    // of the required terms, in the source
   std::vector<std::string> not_required = {};  // terms of the glossary that the search cannot require
+  std::shared_ptr<const Glossary> glossary = nullptr;
+  std::vector<LinePart> clauses = {};  // translated in its place, because its own translation is too short
+
+  int64_t source_tokens() const { return std::ssize(source) - std::ssize(edges.before) - std::ssize(edges.after); }
 };
 
 // A line of the stream and its results.
@@ -106,11 +112,14 @@ struct Line {
 struct PipelineSteps {
   // Reads a line and its parts, without results; see LineSource. An error is stored in the line and ends the stream.
   std::function<Next(Line&, bool wait)> read;
-  // Translates a batch. Called concurrently from several threads.
+  // Translates a batch, whose parts have the same step. Called concurrently from several threads.
   std::function<void(std::span<LinePart* const>, Arena&)> work;
   std::function<void(Line&&)> write;
-  std::function<void(int64_t)>
-      progress;  // called with the number of lines written since the last call, possibly 0; optional
+  // Called when the parts of a line are translated. Returns whether it has replaced them by those of the line's next
+  // step, which are then translated, too. An error is stored in the line. Optional; not with PipelineLimits::in_order.
+  std::function<bool(Line&)> next = {};
+  // Called with the number of lines written since the last call, possibly 0. Optional.
+  std::function<void(int64_t)> progress = {};
 };
 
 struct PipelineLimits {

@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <iterator>
 #include <utility>
 
 #include "core/fail.h"
 #include "core/json.h"
 #include "core/to_size.h"
 #include "decode/search/search.h"
+#include "decode/terms/parts_to_keep.h"
 #include "io/runs/translation_config.h"
 #include "text/pieces/byte_pairs.h"
 #include "text/sentence_characters.h"
@@ -58,7 +60,10 @@ class JoinedScore {
 };
 
 // Returns the beginning of a message about a line.
-std::string named(const Line& line) { return line.number < 0 ? "" : fmt::format("line {}: ", line.number + 1); }
+std::string named(const Line& line) {
+  if (!line.source.name.empty()) return line.source.name + ": ";
+  return line.number < 0 ? "" : fmt::format("line {}: ", line.number + 1);
+}
 
 void check_text(const std::string& text) {
   const size_t bad = find_invalid_utf8(text);
@@ -121,6 +126,13 @@ std::vector<bool> pieces_that_continue_words(const Tokenizer& tokenizer) {
   return continuing;
 }
 
+// The text of a source with its prefix, and the places in it of what was taken out.
+ReducedText text_of(const LinePart& part) {
+  ReducedText source{part.edges.prefix + part.text, part.kept};
+  for (KeptPart& kept : source.kept) kept.at += part.edges.prefix.size();
+  return source;
+}
+
 // The tokens of a source without those around it.
 TokenRange source_range(const LinePart& part) {
   return {part.edges.before.size(), part.source.size() - part.edges.after.size()};
@@ -133,13 +145,26 @@ TranslationText::TranslationText(const TranslatorRun& run, int64_t max_length)
       tokens_(run.tokens),
       splitter_(run.abbreviations),
       max_length_(max_length),
+      lengths_(run.lengths),
       continues_word_(pieces_that_continue_words(run.tokenizers.target)) {
   for (int32_t id = 0; id < tokenizers_.target.size(); id++) target_id_.emplace(tokenizers_.target.piece(id), id);
 }
 
-SentenceEdges TranslationText::edges_between(const std::string& from, const std::string& to) const {
+SentenceEdges TranslationText::edges_between(const std::string& from, const std::string& to,
+                                             const std::string& prefix) const {
   if (tokens_.target_language == TargetLanguage::none) refuse_tagged_language(tokenizers_.source, to);
-  return edges_of(tokens_, from, to);
+  SentenceEdges edges = edges_of(tokens_, from, to);
+  if (!prefix.empty()) edges.prefix = prepare(prefix);
+  return edges;
+}
+
+void TranslationText::check_source_prefix(const std::string& prefix) const {
+  constexpr size_t kMostBytes = 1024;
+  if (prefix.size() > kMostBytes) fail("source_prefix must have at most {} bytes (has {})", kMostBytes, prefix.size());
+  if (const size_t bad = find_invalid_utf8(prefix); bad != std::string::npos)
+    fail("source_prefix: byte {} is not valid UTF-8", bad + 1);
+  if (const int64_t tokens = std::ssize(tokenizers_.source.encode(prefix)); tokens > max_length_ / 2)
+    fail("source_prefix must have at most {} tokens, half of the model's maximum (has {})", max_length_ / 2, tokens);
 }
 
 std::string TranslationText::prepare(const std::string& text) const {
@@ -150,6 +175,7 @@ std::string TranslationText::prepare(const std::string& text) const {
 std::vector<int32_t> TranslationText::source_ids(std::string_view text, const SentenceEdges& edges) const {
   std::vector<int32_t> ids = tokenizers_.source.encode(text);
   if (ids.empty()) return ids;
+  if (!edges.prefix.empty()) ids = tokenizers_.source.encode(edges.prefix + std::string(text));
   ids.insert(ids.begin(), edges.before.begin(), edges.before.end());
   ids.insert(ids.end(), edges.after.begin(), edges.after.end());
   return ids;
@@ -219,11 +245,12 @@ void TranslationText::read(Line& line, const TranslateOptions& options, const Te
 
 void TranslationText::split(Line& line, const TranslateOptions& options, const TermRules& rules) const {
   const std::string &from = line.source.source_language, &to = line.source.target_language, &text = line.source.text;
-  const SentenceEdges edges =
-      edges_between(from.empty() ? options.source_language : from, to.empty() ? options.target_language : to);
+  const SentenceEdges edges = edges_between(from.empty() ? options.source_language : from,
+                                            to.empty() ? options.target_language : to, options.source_prefix);
   check_text(text);
   std::vector<ProtectedPart> parts;
   if (rules.protected_parts && line.source.prefix.empty()) parts = rules.protected_parts->find(text);
+  if (line.source.prefix.empty() && !options.on_token) protect_again(text, line.source.keep, parts);
   if (options.sentences == Sentences::line || options.alternatives || !line.source.prefix.empty())
     return add_sentence(line, {text, parts, edges, options, rules});
   TextSentences split = split_text_sentences(text, splitter_);
@@ -248,33 +275,60 @@ void TranslationText::add_sentence(Line& line, const SentenceToTranslate& senten
     line.sentences.back().text = sentence.text;
     return;
   }
-  const auto fits = [&](std::string_view part) { return std::ssize(source_ids(part, sentence.edges)) <= max_length_; };
-  const std::vector<std::string> cut = split_long(rest.text, fits);
-  if (cut.size() > 1)
-    line.notes.push_back(fmt::format("{}{}longer than the model's {} tokens, translated in {} parts", named(line),
-                                     sentence.text == line.source.text ? "" : "a sentence is ", max_length_,
-                                     cut.size()));
-  std::span<KeptPart> left = rest.kept;
-  size_t begin = 0;
-  for (size_t i = 0; i < cut.size(); begin += cut[i++].size()) {
-    const bool is_last = i + 1 == cut.size();
-    LinePart part{line.number, cut[i], sentence.edges, source_ids(cut[i], sentence.edges), {}, {}, {}};
-    part.kept = take_kept(left, begin, is_last ? std::string::npos : begin + cut[i].size());
-    if (part.source.empty()) {
-      for (const KeptPart& kept : part.kept) line.space_after += kept.text;
+  LinePart whole{line.number, std::move(rest.text), sentence.edges, {}, {}, {}, {}};
+  whole.kept = std::move(rest.kept);
+  whole.glossary = sentence.rules.glossary;
+  whole.sentence = line.sentences.size() - 1;
+  const int64_t longest = longest_source(sentence);
+  std::vector<LinePart> pieces = cut(whole, longest);
+  if (pieces.size() > 1)
+    line.notes.push_back(fmt::format("{}{}longer than the model{}{} tokens, split into {} parts", named(line),
+                                     sentence.text == line.source.text ? "" : "a sentence is ",
+                                     longest < max_length_ ? " was trained for, " : "'s ", longest, pieces.size()));
+  for (LinePart& piece : pieces) {
+    if (piece.source.empty()) {
+      for (const KeptPart& kept : piece.kept) line.space_after += kept.text;
       continue;
     }
-    if (sentence.rules.glossary) require_terms(part, *sentence.rules.glossary);
     if (!line.parts.empty()) line.parts.back().is_last = false;
-    part.sentence = line.sentences.size() - 1;
-    (line.parts.empty() ? line.space_before : part.space) = std::exchange(line.space_after, "");
-    line.parts.push_back(std::move(part));
+    (line.parts.empty() ? line.space_before : piece.space) = std::exchange(line.space_after, "");
+    line.parts.push_back(std::move(piece));
   }
+}
+
+// Returns the largest number of tokens, with those around it, that a sentence may have in one part. Lines that stay
+// whole may have more than the model was trained for.
+int64_t TranslationText::longest_source(const SentenceToTranslate& sentence) const {
+  if (!lengths_ || sentence.options.sentences == Sentences::line) return max_length_;
+  return std::min(max_length_,
+                  lengths_->longest + std::ssize(sentence.edges.before) + std::ssize(sentence.edges.after));
+}
+
+// Cuts a part at the ends of sentences and clauses, so that each piece has at most this many tokens.
+std::vector<LinePart> TranslationText::cut(const LinePart& whole, int64_t most_tokens) const {
+  const auto fits = [&](std::string_view text) { return std::ssize(source_ids(text, whole.edges)) <= most_tokens; };
+  const std::vector<std::string> texts = split_long(whole.text, fits);
+  std::vector<KeptPart> kept = whole.kept;
+  std::span<KeptPart> left = kept;
+  std::vector<LinePart> pieces;
+  size_t begin = 0;
+  for (const std::string& text : texts) {
+    const bool is_last = pieces.size() + 1 == texts.size();
+    LinePart& piece = pieces.emplace_back(
+        LinePart{whole.line, text, whole.edges, source_ids(text, whole.edges), {}, {}, {}, whole.sentence});
+    piece.kept = take_kept(left, begin, is_last ? std::string::npos : begin + text.size());
+    piece.is_last = whole.is_last && is_last;
+    piece.glossary = whole.glossary;
+    if (piece.glossary && !piece.source.empty()) require_terms(piece);
+    begin += text.size();
+  }
+  return pieces;
 }
 
 // Sets the terms of the glossary that the part has. Those that the model's vocabulary cannot spell are not required,
 // and spellings have at most 16 tokens for each token of the source, which bounds time and memory.
-void TranslationText::require_terms(LinePart& part, const Glossary& glossary) const {
+void TranslationText::require_terms(LinePart& part) const {
+  const Glossary& glossary = *part.glossary;
   size_t room = 16 * (part.source.size() + 1);
   std::vector<TermSpellings> terms;
   for (const GlossaryMatch& match : glossary.find(part.text)) {
@@ -333,7 +387,50 @@ void TranslationText::set_prefix(Line& line, const TranslateOptions& options) co
   if (std::ranges::find(first.prefix, search.end) != first.prefix.end()) fail("prefix must not contain the end token");
 }
 
-Translation TranslationText::result(const Line& line, const TranslateOptions& options) const {
+bool TranslationText::is_too_short(const PartLengths& lengths) const {
+  return lengths_ && lengths.have_ended && lengths_->is_too_short(lengths.source, lengths.target);
+}
+
+void TranslationText::find_clauses(LinePart& part, const TranslateOptions& options) const {
+  constexpr int64_t kFewest = 8;  // tokens, which have room for a character of any vocabulary
+  if (options.sentences == Sentences::line || options.alternatives || options.sampling || !part.prefix.empty() ||
+      part.found.empty())
+    return;
+  if (PartLengths whole; whole.add(part, part.found.front()), !is_too_short(whole)) return;
+  const int64_t tokens = part.source_tokens(), edges = std::ssize(part.source) - tokens;
+  std::vector<LinePart> clauses = cut(part, edges + std::max(kFewest, (tokens + 1) / 2));
+  const bool are_texts = std::ranges::none_of(clauses, [](const LinePart& clause) { return clause.source.empty(); });
+  if (clauses.size() > 1 && are_texts) part.clauses = std::move(clauses);
+}
+
+// Whether the clauses of a part have translations that are long enough.
+bool TranslationText::has_whole_clauses(const LinePart& part) const {
+  PartLengths lengths;
+  for (const LinePart& clause : part.clauses) {
+    if (clause.found.empty()) return false;
+    lengths.add(clause, clause.found.front());
+  }
+  return !part.clauses.empty() && lengths.have_ended && !is_too_short(lengths);
+}
+
+void TranslationText::use_clauses(Line& line) const {
+  std::vector<LinePart> parts;
+  for (LinePart& part : line.parts) {
+    if (!has_whole_clauses(part)) {
+      parts.push_back(std::move(part));
+      continue;
+    }
+    line.notes.push_back(fmt::format("{}{} was too short, so it is translated in {} parts", named(line),
+                                     line.sentences.size() > 1 ? "the translation of a sentence" : "the translation",
+                                     part.clauses.size()));
+    part.clauses.front().space = part.space;
+    std::ranges::move(part.clauses, std::back_inserter(parts));
+  }
+  line.parts = std::move(parts);
+}
+
+Translation TranslationText::result(Line& line, const TranslateOptions& options) const {
+  use_clauses(line);
   Translation result;
   result.source = line.source.text;
   size_t count = 1;
@@ -351,12 +448,17 @@ Translation TranslationText::result(const Line& line, const TranslateOptions& op
   if (const std::vector<std::string>& missing = result.hypotheses.front().missing_terms; !missing.empty())
     result.notes.push_back(fmt::format("{}the translation lacks the glossary's term for {}", named(line),
                                        excerpt(fmt::format("{}", fmt::join(missing, ", ")))));
+  for (const SentencePair& sentence : result.hypotheses.front().untranslated)
+    result.notes.push_back(
+        fmt::format("{}{} looks untranslated, as {}", named(line), excerpt(sentence.source), excerpt(sentence.text)));
   return result;
 }
 
 std::vector<std::string> TranslationText::source_tokens(const LinePart& part) const {
   std::vector<std::string> pieces = tokenizers_.source.pieces(part.source);
-  return part.kept.empty() ? pieces : tokens_with(part.kept, part.text, std::move(pieces));
+  if (part.kept.empty()) return pieces;
+  const ReducedText source = text_of(part);
+  return tokens_with(source.kept, source.text, std::move(pieces));
 }
 
 Hypothesis TranslationText::joined(const Line& line, size_t k, const std::vector<size_t>& sources_before,
@@ -364,6 +466,7 @@ Hypothesis TranslationText::joined(const Line& line, size_t k, const std::vector
   Hypothesis all;
   std::vector<SentencePair> sentences;
   if (line.sentences.size() > 1) sentences = line.sentences;
+  std::vector<PartLengths> lengths(line.sentences.size());
   JoinedScore score(options.length_penalty);
   for (size_t p = 0; p < line.parts.size(); p++) {
     const LinePart& part = line.parts[p];
@@ -375,6 +478,7 @@ Hypothesis TranslationText::joined(const Line& line, size_t k, const std::vector
       row.resize(sources_before.back());
     }
     if (!sentences.empty()) append_sentence(sentences[part.sentence].text, "", next.text);
+    lengths[part.sentence].add(part, part.found[i]);
     score.add(next.score, std::ssize(part.found[i].token_log_probabilities) + tokens_forced(part.edges.start));
     if (p == 0)
       all = std::move(next);
@@ -384,6 +488,9 @@ Hypothesis TranslationText::joined(const Line& line, size_t k, const std::vector
   if (line.parts.size() > 1) all.score = score.score();
   all.text.insert(0, line.space_before);
   if (line.parts.empty() || !line.parts.back().is_stopped) all.text += line.space_after;
+  for (size_t i = 0; i < lengths.size(); i++)
+    if (is_too_short(lengths[i]))
+      all.untranslated.push_back({line.sentences[i].source, sentences.empty() ? all.text : sentences[i].text});
   all.sentences = std::move(sentences);
   return all;
 }
@@ -410,13 +517,16 @@ Hypothesis TranslationText::hypothesis(const LinePart& part, const Decoded& deco
   }
   if (options.replace_unknown && has_unknown(decoded))
     h.text = replace_unknown(target, decoded.ids, tokens_.unknown, alignment,
-                             {part.text, tokenizers_.source.pieces(part.source), source_range(part)});
+                             {text_of(part).text, tokenizers_.source.pieces(part.source), source_range(part)});
   else
     h.text = target.decode(decoded.ids);
   for (const int32_t term : decoded.missing_terms) h.missing_terms.push_back(part.term_names[to_size(term)]);
   h.missing_terms.insert(h.missing_terms.end(), part.not_required.begin(), part.not_required.end());
   if (options.alignment || !part.kept.empty()) h.alignment = std::move(alignment);
-  if (!part.kept.empty()) put_back(part.kept, part.text, tokenizers_.source.pieces(part.source), options.attention, h);
+  if (!part.kept.empty()) {
+    const ReducedText source = text_of(part);
+    put_back(source.kept, source.text, tokenizers_.source.pieces(part.source), options.attention, h);
+  }
   if (!options.alignment) h.alignment.clear();
   return h;
 }

@@ -4,6 +4,7 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -15,6 +16,7 @@
 #include "decode/terms/glossary.h"
 #include "decode/terms/protected_parts.h"
 #include "io/runs/run_kinds.h"
+#include "io/runs/sentence_lengths.h"
 #include "io/runs/translation_config.h"
 #include "text/text_sentences.h"
 
@@ -35,6 +37,18 @@ struct SentenceToTranslate {
   const TermRules& rules;
 };
 
+// Tokens of parts and of their translations.
+struct PartLengths {
+  int64_t source = 0, target = 0;
+  bool have_ended = true;  // rather than reached max_length
+
+  void add(const LinePart& part, const Decoded& decoded) {
+    source += part.source_tokens();
+    target += std::ssize(decoded.ids);
+    have_ended &= decoded.ended;
+  }
+};
+
 class TranslationText {
  public:
   // max_length: maximum sequence length in tokens.
@@ -45,11 +59,13 @@ class TranslationText {
 
   // Returns the text, in lower case if the run requires it. Throws Error unless it is valid UTF-8.
   std::string prepare(const std::string& text) const;
-  // Returns the tokens around a sentence. Throws Error for a language that the model does not have.
+  // Throws Error for a prefix that is too long or not valid UTF-8.
+  void check_source_prefix(const std::string& prefix) const;
+  // Returns what stands around a sentence. Throws Error for a language that the model does not have.
   SentenceEdges edges(const TranslateOptions& options) const {
-    return edges_between(options.source_language, options.target_language);
+    return edges_between(options.source_language, options.target_language, options.source_prefix);
   }
-  // Returns the ids of a source with its special tokens, or nothing for a text of spaces.
+  // Returns the ids of a source with its prefix and special tokens, or nothing for a text of spaces.
   std::vector<int32_t> source_ids(std::string_view text, const SentenceEdges& edges) const;
   std::vector<int32_t> target_ids(std::string_view text) const { return tokenizers_.target.encode(text); }
   std::vector<int32_t> target_ids(const std::vector<std::string>& pieces) const;
@@ -63,9 +79,12 @@ class TranslationText {
   // Throws Error, naming the line.
   void read(Line& line, const TranslateOptions& options, const TermRules& rules) const;
 
-  // Returns the translation of a line, with its parts joined. Throws Error, naming the line, if the model's output is
-  // NaN.
-  Translation result(const Line& line, const TranslateOptions& options) const;
+  // Sets the clauses of a part whose translation is too short, unless the options say that lines stay whole.
+  void find_clauses(LinePart& part, const TranslateOptions& options) const;
+
+  // Returns the translation of a line, with its parts joined. Those that are too short are replaced by those of their
+  // clauses, if these are not. Throws Error, naming the line, if the model's output is NaN.
+  Translation result(Line& line, const TranslateOptions& options) const;
 
   // Returns the tokens of a part, and the protected parts that were taken out of it.
   std::vector<std::string> source_tokens(const LinePart& part) const;
@@ -77,13 +96,19 @@ class TranslationText {
   bool has_unknown(const Decoded& decoded) const;
 
  private:
-  SentenceEdges edges_between(const std::string& source_language, const std::string& target_language) const;
+  SentenceEdges edges_between(const std::string& source_language, const std::string& target_language,
+                              const std::string& source_prefix) const;
   void split(Line& line, const TranslateOptions& options, const TermRules& rules) const;
   void add_sentence(Line& line, const SentenceToTranslate& sentence) const;
-  void require_terms(LinePart& part, const Glossary& glossary) const;
+  int64_t longest_source(const SentenceToTranslate& sentence) const;
+  std::vector<LinePart> cut(const LinePart& whole, int64_t most_tokens) const;
+  void require_terms(LinePart& part) const;
   TermSpellings spellings_of(std::string_view source, const GlossaryEntry& entry, size_t& room) const;
   std::shared_ptr<const Glossary> glossary_of(const std::string& text) const;
   void set_prefix(Line& line, const TranslateOptions& options) const;
+  bool is_too_short(const PartLengths& lengths) const;
+  bool has_whole_clauses(const LinePart& part) const;
+  void use_clauses(Line& line) const;
   // Returns hypothesis k of a line. sources_before: the number of source tokens before each part, and of all.
   Hypothesis joined(const Line& line, size_t k, const std::vector<size_t>& sources_before,
                     const TranslateOptions& options) const;
@@ -92,6 +117,7 @@ class TranslationText {
   const TranslationTokens tokens_;
   const SentenceSplitter splitter_;
   const int64_t max_length_;
+  const std::optional<SentenceLengths> lengths_;
   std::unordered_map<std::string, int32_t> target_id_;  // id of each piece
   const std::vector<bool> continues_word_;              // of each piece of the target
 

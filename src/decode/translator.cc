@@ -73,6 +73,7 @@ void Translator::State::check(const TranslateOptions& options) const {
   SearchOptions search = text.search_options(options);
   if (options.alternatives) search.n_best = 1;
   if (options.on_token) search.on_token = [](const TokenEvent&) { return false; };
+  text.check_source_prefix(options.source_prefix);
   if (options.on_token && options.alternatives) fail("on_token cannot be combined with alternatives");
   for (const auto& [name, given] : {std::pair{"on_token", options.on_token != nullptr},
                                     {"alternatives", options.alternatives},
@@ -84,9 +85,20 @@ void Translator::State::check(const TranslateOptions& options) const {
 
 void Translator::State::translate(std::span<LinePart* const> parts, const TranslateOptions& options,
                                   std::mutex& on_token_mutex, Arena& arena) const {
-  SearchOptions search = text.search_options(options);
+  search(parts, options, on_token_mutex, arena);
+  std::vector<LinePart*> clauses;
+  for (LinePart* part : parts) {
+    if (!options.on_token) text.find_clauses(*part, options);
+    for (LinePart& clause : part->clauses) clauses.push_back(&clause);
+  }
+  if (!clauses.empty()) search(clauses, options, on_token_mutex, arena);
+}
+
+void Translator::State::search(std::span<LinePart* const> parts, const TranslateOptions& options,
+                               std::mutex& on_token_mutex, Arena& arena) const {
+  SearchOptions how = text.search_options(options);
   if (options.on_token)
-    search.on_token = [&](const TokenEvent& event) {
+    how.on_token = [&](const TokenEvent& event) {
       const std::lock_guard lock(on_token_mutex);
       return report_token(event, *parts[to_size(event.sequence)], text.tokenizers().target, options.n_best == 1,
                           options.on_token);
@@ -94,7 +106,7 @@ void Translator::State::translate(std::span<LinePart* const> parts, const Transl
   std::vector<SearchInput> inputs;
   for (const LinePart* part : parts) inputs.push_back(input_of(*part));
   std::vector<std::vector<Decoded>> found =
-      options.alternatives ? alternatives(models, inputs, search, arena) : n_best(models, inputs, search, arena);
+      options.alternatives ? alternatives(models, inputs, how, arena) : n_best(models, inputs, how, arena);
   for (size_t i = 0; i < parts.size(); i++) parts[i]->found = std::move(found[i]);
   find_attention(parts, options, arena);
 }
@@ -155,6 +167,8 @@ void Translator::translate(const LineSource& read, const std::function<void(Tran
     Translation translation = s.text.result(line, options);
     for (const std::string& note : translation.notes)
       if (options.on_note) options.on_note(note);
+    for (const SentencePair& sentence : translation.hypotheses.front().untranslated)
+      if (options.on_untranslated) options.on_untranslated(line.number, sentence);
     write(std::move(translation));
   };
   steps.progress = options.on_progress;

@@ -32,9 +32,13 @@ struct Translator::State {
   // Throws Error for an option out of range.
   void check(const TranslateOptions& options) const;
 
-  // Translates a batch: finds the hypotheses of each part and, if an option needs it, their attention.
+  // Translates a batch: finds the hypotheses of each part and, if an option needs it, their attention; then those of
+  // the clauses of parts whose translation is too short.
   void translate(std::span<LinePart* const> parts, const TranslateOptions& options, std::mutex& on_token_mutex,
                  Arena& arena) const;
+
+  void search(std::span<LinePart* const> parts, const TranslateOptions& options, std::mutex& on_token_mutex,
+              Arena& arena) const;
 
   // Computes the attention of the hypotheses that need it.
   void find_attention(std::span<LinePart* const> parts, const TranslateOptions& options, Arena& arena) const;

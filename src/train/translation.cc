@@ -19,6 +19,7 @@
 #include "train/largest_batch.h"
 #include "train/loop/session.h"
 #include "train/optimizer/trained_parts.h"
+#include "train/pair_lengths.h"
 #include "train/source_sentences.h"
 #include "train/tasks/translation_task.h"
 
@@ -68,6 +69,7 @@ class TranslationData {
   TokenizerPair train_tokenizers(const TranslationFiles& files, const TextConfig& config) const;
   void start_from_init(const TranslationRecipe& given) const;
   void learn_sentences(const TextConfig& config);
+  std::optional<SentenceLengths> sentence_lengths(int64_t max_length) const;
   void make_evaluator(const ModelConfig& model, int64_t batch_tokens);
   void report_vocabulary(const TextConfig& config) const;
 
@@ -218,8 +220,14 @@ std::unique_ptr<Task> TranslationData::make_task(const TranslationRecipe& recipe
   return std::make_unique<TranslationTask>(recipe, *stream_, *evaluator_);
 }
 
+std::optional<SentenceLengths> TranslationData::sentence_lengths(int64_t max_length) const {
+  const std::optional<SentenceLengths> lengths = measure_lengths(text_, run_.tokenizers, max_length);
+  return files_.init.empty() ? lengths : with_earlier(lengths, run_.lengths, max_length);
+}
+
 void TranslationData::create_run(const RunDirectory& run, const TranslationRecipe& recipe) const {
-  const TranslatorRun parts{recipe.model, run_.tokenizers, run_.translation, {}, run_.abbreviations};
+  TranslatorRun parts{recipe.model, run_.tokenizers, run_.translation, {}, run_.abbreviations};
+  if (decoding_.sentences != Sentences::line) parts.lengths = sentence_lengths(recipe.model.max_length);
   qkv::create_run(run, parts, [&](const RunDirectory& partial) {
     make_directory(partial.checkpoints());
     write_fields(partial.training(), recipe.training);

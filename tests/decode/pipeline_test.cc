@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <deque>
+#include <map>
 #include <mutex>
 #include <numeric>
 
@@ -155,6 +157,51 @@ TEST(Pipeline, RethrowsWriteErrors) {
   };
   Arena a(1 << 20), b(1 << 20);
   EXPECT_EQ(error_of([&] { run_pipeline(steps, {20, 64}, {&a, &b}); }), "closed");
+}
+
+// Each line has as many steps as its number modulo 4, and another number of parts in each.
+TEST(Pipeline, LinesHaveFurtherSteps) {
+  for (const size_t workers : {1, 3})
+    for (const int64_t window : {1, 7, 500}) {
+      Lines stream(1000);
+      PipelineSteps steps = stream.steps();
+      std::map<int64_t, size_t> done;
+      steps.next = [&](Line& line) {
+        for (const LinePart& part : line.parts) EXPECT_EQ(part.found.size(), 1u);
+        const size_t step = ++done[line.number];
+        if (step > to_size(line.number % 4)) return false;
+        line.parts.clear();
+        for (size_t p = 0; p < (to_size(line.number) + step) % 3; p++)
+          line.parts.push_back({line.number, "", {}, std::vector<int32_t>(1 + p + step), {}, {}, {}, 0, step});
+        return true;
+      };
+      const auto work = steps.work;
+      steps.work = [&](std::span<LinePart* const> parts, Arena& arena) {
+        for (const LinePart* part : parts) EXPECT_EQ(part->step, parts.front()->step);
+        work(parts, arena);
+      };
+      std::deque<Arena> arenas;
+      std::vector<Arena*> pointers;
+      for (size_t i = 0; i < workers; i++) arenas.emplace_back(1 << 20);
+      for (Arena& arena : arenas) pointers.push_back(&arena);
+      run_pipeline(steps, {20, window}, pointers);
+      stream.expect_all_written();
+      EXPECT_LE(stream.most_held, 3 * window);
+      for (int64_t n = 0; n < 1000; n++) EXPECT_EQ(done[n], to_size(n % 4) + 1);
+      for (const int64_t tokens : stream.batches) EXPECT_LE(tokens, 20);
+    }
+}
+
+TEST(Pipeline, ThrowsErrorsOfFurtherStepsInLineOrder) {
+  Lines stream(1000);
+  PipelineSteps steps = stream.steps();
+  steps.next = [&](Line& line) {
+    if (line.number == 600) line.error = std::make_exception_ptr(Error("broken step"));
+    return false;
+  };
+  Arena a(1 << 20), b(1 << 20);
+  EXPECT_EQ(error_of([&] { run_pipeline(steps, {20, 64}, {&a, &b}); }), "broken step");
+  EXPECT_EQ(stream.written.size(), 600u);
 }
 
 TEST(Pipeline, ReportsEveryWrittenLine) {

@@ -102,7 +102,7 @@ TEST_F(TranslatorTest, PartsOfALongLineAreJoined) {
   options.on_note = [&](const std::string& note) { notes.push_back(note); };
   const Translation t = translator.translate({line}, options).front();
   ASSERT_EQ(notes.size(), 1u);
-  EXPECT_TRUE(notes.front().starts_with("line 1: a sentence is longer than the model's 30 tokens, translated in"))
+  EXPECT_TRUE(notes.front().starts_with("line 1: a sentence is longer than the model's 30 tokens, split into"))
       << notes.front();
   for (const Hypothesis& h : t.hypotheses) {
     ASSERT_EQ(h.attention.size(), h.tokens.size());

@@ -96,7 +96,7 @@ def test_a_long_sentence_is_translated_in_parts(trained):
     words = "the dog sees the cat in the garden, "
     _, output, error = qkv("translate", trained, "--beam", 2, text=words * 20 + "\n")
     assert output.count("\n") == 1
-    assert "line 1: a sentence is longer than the model's 40 tokens, translated in" in error
+    assert "line 1: a sentence is longer than the model's 40 tokens, split into" in error
     *notes, last = qkv("translate", trained, "--beam", 1, text=(words * 10 + "\n") * 13)[2].splitlines()
     assert len(notes) == 10 and last == "qkv: 3 further notes are not shown"
 

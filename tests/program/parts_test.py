@@ -37,11 +37,12 @@ def contents(folder):
 
 
 def job(run, parts, done, *options, command="translate", ok=True):
-    """Runs a job; returns status and lines on standard error, without notes on long lines."""
+    """Runs a job; returns status and lines on standard error, without notes on single sentences."""
     search = SEARCH if command == "translate" else []
     status, out, err = qkv(command, run, "--in", parts, "--out", done, *search, *options, ok=ok)
     assert out == ""
-    return status, [line for line in err.splitlines() if "translated in 2 parts" not in line]
+    notes = ("split into 2 parts", "looks untranslated", "was too short")
+    return status, [line for line in err.splitlines() if not any(note in line for note in notes)]
 
 
 def refused(run, *options, status=1):

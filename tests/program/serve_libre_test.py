@@ -141,6 +141,20 @@ def test_files_are_translated_and_fetched(server):
     assert send_file(server, "film.pdf", "x", source="en", target="de").status == 400
 
 
+def test_the_progress_of_a_file_is_a_stream_of_events(server):
+    text = "a dog\n\nruns\n\n" * 120
+    *progress, answer, end = send_file(server, "a.txt", text, source="en", target="de", stream="true").events()
+    progress = [json.loads(event) for event in progress]
+    assert 50 < len(progress) <= 100 and end == "[DONE]"
+    assert [event["done"] for event in progress] == sorted(event["done"] for event in progress)
+    assert progress[-1] == {"done": 240, "of": 240}
+    streamed = server.get(urllib.parse.urlparse(json.loads(answer)["translatedFileUrl"]).path)
+    whole = send_file(server, "a.txt", text, source="en", target="de", stream="false").json()["translatedFileUrl"]
+    assert streamed.body == server.get(urllib.parse.urlparse(whole).path).body
+    assert len(send_file(server, "a.txt", "", source="en", target="de", stream="true").events()) == 2  # nothing to do
+    assert send_file(server, "a.pdf", "", source="en", target="de", stream="true").status == 400
+
+
 @pytest.mark.release
 def test_the_official_client_works(server):
     libre = pytest.importorskip("libretranslatepy")

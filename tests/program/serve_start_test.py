@@ -11,7 +11,7 @@ from serving import ALL, MODELS, ServeProcess, wait_for
 @pytest.mark.parametrize("arguments, text", [
     ([], "serve: no run to serve (usage: qkv serve [NAME=]RUN... [OPTIONS])"),
     (["--listen", "127.0.0.1:0"], "serve: no run to serve (usage: qkv serve [NAME=]RUN... [OPTIONS])"),
-    (["a=x", "a=y"], "the name a stands for two runs"),
+    (["a=x", "a=y"], "the name a stands for two models"),
     (["a b=x"], "\"a b\": a name must have 1 to 64"),
     (["a=x", "--titles", "b=y"], "titles: \"b=y\" must be NAME=VALUE with the name of a run"),
     (["a=x", "--bodies", "1M"], "bodies must be at least max_body, 2M (is 1M)"),

@@ -13,7 +13,8 @@ import qkv
 np = pytest.importorskip("numpy")
 TESTS = pathlib.Path(__file__).resolve().parent.parent
 MODULES = ["qkv", "qkv.batch", "qkv.layers"] + ["qkv.torch"] * (importlib.util.find_spec("torch") is not None)
-MODELS = {"sentiment": "classify/bert", "reranker": "classify/cross", "encoder": "bert/sentence"}  # of tests/golden
+MODELS = {"sentiment": "classify/bert", "reranker": "classify/cross", "encoder": "bert/sentence",
+          "bart": "encoder_decoders/bart"}  # of tests/golden
 
 
 def documented():
@@ -37,7 +38,7 @@ def runs(trained, counting, films, tmp_path_factory):
     folder = tmp_path_factory.mktemp("imported")
     for name, model in MODELS.items():
         qkv.import_model(TESTS / "golden" / model, folder / name)
-    return {"en-de": trained, "lm": counting, "films": films / "run"} | {name: folder / name for name in MODELS}
+    return {"en-de": trained, "de-en": trained, "lm": counting, "films": films / "run"} | {name: folder / name for name in MODELS}
 
 
 @pytest.fixture

@@ -127,7 +127,7 @@ def test_no_lines_give_no_translations(translator):
 
 
 def test_a_long_line_is_translated_in_parts_with_a_warning(translator):
-    with pytest.warns(UserWarning, match="line 1: a sentence is longer than the model's 40 tokens, translated in"):
+    with pytest.warns(UserWarning, match="line 1: a sentence is longer than the model's 40 tokens, split into"):
         assert len(translator.translate(["the dog sees the cat in the garden, " * 20], beam=2)) == 1
     with warnings.catch_warnings():
         warnings.simplefilter("error")

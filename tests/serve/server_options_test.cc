@@ -42,7 +42,8 @@ TEST(ServerOptions, DescribeEveryOptionInOneLine) {
     EXPECT_FALSE(field.group.empty()) << name;
   });
   std::istringstream words(
-      "runs listen metrics_listen tls_cert tls_key languages titles glossary chat_template embed threads workers rows cache "
+      "runs listen metrics_listen tls_cert tls_key pivot languages titles glossary chat_template embed threads workers "
+      "rows cache "
       "queue_items queue_tokens client_items max_body bodies max_text max_texts max_inputs max_tokens max_beam "
       "deadline "
       "max_connections header_timeout body_timeout idle_timeout write_timeout api_keys allow_host cors_origin "

@@ -85,6 +85,7 @@ class TrainedSentences : public ::testing::Test {
     EXPECT_TRUE(train_translator({{train}, {dev}, "", "", init}, recipe, out, observer));
     return messages;
   }
+  static std::optional<SentenceLengths> lengths(const std::string& run) { return load_run<TranslatorRun>(run).lengths; }
   static Lines abbreviations(const std::string& run) { return load_run<TranslatorRun>(run).abbreviations; }
   static std::optional<Sentences> sentences(const std::string& run) {
     return read_decoding_defaults(RunDirectory(run)).sentences;
@@ -110,9 +111,27 @@ TEST_F(TrainedSentences, AreKeptByEveryRunThatIsMadeOfTheRun) {
   for (const std::string& made : {tuned, adapter, merged}) {
     EXPECT_EQ(abbreviations(made), (Lines{"abtlg", "ufz"})) << made;
     EXPECT_EQ(sentences(made), Sentences::line) << made;
+    EXPECT_FALSE(lengths(made)) << made;  // a model of whole texts
   }
+  ASSERT_TRUE(lengths(run));
   EXPECT_EQ(train(sentences_, directory_ / "again", tuned), Lines());
   EXPECT_EQ(sentences(directory_ / "again"), std::nullopt);  // the new text decides
+  EXPECT_EQ(lengths(directory_ / "again")->longest, 64);     // max_length, as the text before is not known
+}
+
+TEST_F(TrainedSentences, HaveTheirLengthsInEveryRunThatIsMadeOfTheRun) {
+  const std::string run = directory_ / "run", tuned = directory_ / "tuned", adapter = directory_ / "adapter",
+                    merged = directory_ / "merged";
+  train(sentences_, run);
+  train(repeated("Die Kunst.\n", 20), tuned, run);
+  train(repeated("Die Kunst.\n", 20), adapter, run, 2);
+  merge_run(adapter, merged);
+  EXPECT_GT(lengths(run)->ratio, 0);
+  EXPECT_GT(lengths(tuned)->ratio, lengths(run)->ratio);
+  for (const std::string& made : {tuned, adapter, merged}) {
+    EXPECT_EQ(lengths(made)->longest, lengths(run)->longest) << made;  // of the longer sentences before
+    EXPECT_EQ(lengths(made), lengths(tuned)) << made;
+  }
 }
 
 TEST_F(TrainedSentences, OfAResumedRunAreRead) {

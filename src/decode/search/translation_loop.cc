@@ -25,7 +25,9 @@ struct TranslationLoop::Prepared::Text {
   SearchOptions search;
   Events events = {};
   uint64_t id = 0;
-  size_t added = 0, done = 0;  // parts
+  size_t added = 0;    // parts
+  size_t running = 0;  // parts and clauses
+  bool has_clauses = false;
   bool started = false, paused = false;
   std::string client = {};
   std::exception_ptr error = {};
@@ -108,13 +110,13 @@ struct TranslationLoop::State : ServingLoop<Prepared::Text> {
 
   void begin(Text& text) override {
     const size_t at_once = text.events.on_token ? 1 : text.line.parts.size();
-    while (text.added < at_once && text.added < text.line.parts.size()) add_next_part(text);
+    while (text.added < at_once && text.added < text.line.parts.size()) add_part(text, text.line.parts[text.added++]);
     if (text.line.parts.empty()) finish(text);
   }
 
-  void add_next_part(Text& text) {
-    LinePart& part = text.line.parts[text.added++];
+  void add_part(Text& text, LinePart& part) {
     const uint64_t key = keys++;
+    text.running++;
     parts.emplace(key, std::pair(&text, &part));
     decoder().add({key, input_of(part), &text.search, text.options.alternatives, text.client,
                    part_cost(translator.models, part, text.search)});
@@ -206,10 +208,21 @@ struct TranslationLoop::State : ServingLoop<Prepared::Text> {
     if (!found) return;  // another part of its text failed in this step
     Text& text = *found;
     if (ended.error) return fail_with(take(text), ended.error);
-    text.done++;
+    text.running--;
     if (ended.part->is_stopped) text.line.stop_after(text.added);
-    if (text.error || text.done == text.line.parts.size()) return finish(text);
-    if (text.added < text.line.parts.size() && text.done == text.added) add_next_part(text);
+    if (text.error) return finish(text);
+    if (text.running > 0) return;
+    if (text.added < text.line.parts.size()) return add_part(text, text.line.parts[text.added++]);
+    if (!text.events.on_token && !std::exchange(text.has_clauses, true)) add_clauses(text);
+    if (text.running == 0) finish(text);
+  }
+
+  // Adds the clauses of the parts whose translations are too short.
+  void add_clauses(Text& text) {
+    for (LinePart& part : text.line.parts) {
+      translator.text.find_clauses(part, text.options);
+      for (LinePart& clause : part.clauses) add_part(text, clause);
+    }
   }
 
   bool advance(Clock::time_point now) override {

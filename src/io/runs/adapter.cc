@@ -257,7 +257,7 @@ MergeReport merge_run(const std::string& run, const std::string& out) {
         const ParameterList<float>& weights = parts.model->parameters();
         create_run(to, parts, [&](const RunDirectory& partial) {
           save_weights(partial.model(), weights, weights.values());
-          write_decoding_defaults(partial, read_decoding_defaults(from));
+          copy_decoding_defaults(from, partial);
         });
         return {adapter.base, std::ssize(adapter.modules), weights.size()};
       },

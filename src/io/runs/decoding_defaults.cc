@@ -13,18 +13,33 @@ void take(const std::optional<Value>& value, Value& option) {
   option = value.value_or(option);
 }
 
-}  // namespace
-
-DecodingDefaults read_decoding_defaults(const RunDirectory& run) {
+DecodingDefaults read_defaults(const RunDirectory& run, const std::string& path) {
   std::error_code error;
-  if (!std::filesystem::exists(run.decoding(), error)) return {};
-  DecodingDefaults defaults = read_fields<DecodingDefaults>(run, run.decoding());
-  visit_fields(defaults, RangeChecker(run.decoding() + ": "));
+  if (!std::filesystem::exists(path, error)) return {};
+  DecodingDefaults defaults = read_fields<DecodingDefaults>(run, path);
+  visit_fields(defaults, RangeChecker(path + ": "));
   return defaults;
 }
 
+void write_defaults(const std::string& path, const DecodingDefaults& defaults) {
+  if (defaults != DecodingDefaults()) write_fields(path, defaults);
+}
+
+}  // namespace
+
+DecodingDefaults read_decoding_defaults(const RunDirectory& run) { return read_defaults(run, run.decoding()); }
+DecodingDefaults read_summary_defaults(const RunDirectory& run) { return read_defaults(run, run.summary()); }
+
 void write_decoding_defaults(const RunDirectory& run, const DecodingDefaults& defaults) {
-  if (defaults != DecodingDefaults()) write_fields(run.decoding(), defaults);
+  write_defaults(run.decoding(), defaults);
+}
+void write_summary_defaults(const RunDirectory& run, const DecodingDefaults& defaults) {
+  write_defaults(run.summary(), defaults);
+}
+
+void copy_decoding_defaults(const RunDirectory& from, const RunDirectory& to) {
+  write_decoding_defaults(to, read_decoding_defaults(from));
+  write_summary_defaults(to, read_summary_defaults(from));
 }
 
 void apply_defaults(const DecodingDefaults& defaults, SamplingOptions& options) {

@@ -1,8 +1,10 @@
-// decoding.json: values of decoding options that a model was published with. They are the defaults of its run.
+// Values of options of decoding that a model was published with, which are the defaults of its run: decoding.json, and
+// summary.json with the values that summaries have instead.
 #pragma once
 
 #include <cstdint>
 #include <optional>
+#include <string>
 
 #include "io/runs/run_directory.h"
 #include "qkv/decoding.h"
@@ -15,6 +17,7 @@ struct DecodingDefaults {
   std::optional<double> length_penalty, repetition_penalty, temperature, top_p, typical_p, min_p;
   std::optional<EarlyStopping> early_stopping;
   std::optional<Sentences> sentences;
+  std::optional<std::string> source_prefix;
 
   bool operator==(const DecodingDefaults&) const = default;
 };
@@ -22,6 +25,7 @@ struct DecodingDefaults {
 template <class Visitor>
 void visit_fields(DecodingDefaults& c, Visitor&& visit) {
   visit("sentences", c.sentences, {"How text is split", "search"});
+  visit("source_prefix", c.source_prefix, {"Text to put before each source", "search"});
   visit("beam", c.beam, {"Hypotheses kept per step", "search", between(1, 1024)});
   visit("length_penalty", c.length_penalty, {"Divide scores by length^penalty", "search", between(-10, 10)});
   visit("early_stopping", c.early_stopping, {"When beam search ends", "search"});
@@ -40,10 +44,14 @@ void visit_fields(DecodingDefaults& c, Visitor&& visit) {
   visit("min_p", c.min_p, {"Least fraction of the highest probability", "sampling", between(0, 1)});
 }
 
-// Reads the file, or returns no defaults if there is none. Throws Error, naming file and field.
+// Read a file, or return no defaults if there is none. Throw Error, naming file and field.
 DecodingDefaults read_decoding_defaults(const RunDirectory& run);
-// Writes the file, unless there are no defaults.
+DecodingDefaults read_summary_defaults(const RunDirectory& run);
+// Write a file, unless there are no defaults.
 void write_decoding_defaults(const RunDirectory& run, const DecodingDefaults& defaults);
+void write_summary_defaults(const RunDirectory& run, const DecodingDefaults& defaults);
+// Copies both files, if they exist. Throws Error as reading them does.
+void copy_decoding_defaults(const RunDirectory& from, const RunDirectory& to);
 
 // Set the options that have a default of the run.
 void apply_defaults(const DecodingDefaults& defaults, SamplingOptions& options);

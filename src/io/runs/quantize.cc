@@ -26,7 +26,7 @@ QuantizeReport quantize_run(const std::string& run, const std::string& out, int 
           fail("{}: has no linear layer of which the outputs are a multiple of 16 and the inputs of 64", from.model());
         create_run(to, parts, [&](const RunDirectory& partial) {
           save_quantized(partial.model(), weights);
-          write_decoding_defaults(partial, read_decoding_defaults(from));
+          copy_decoding_defaults(from, partial);
         });
         return {to.root(), count_int8(weights), count_int4(weights), bytes_before, weight_bytes(weights)};
       },

@@ -27,8 +27,10 @@ class RunDirectory {
   std::string classification() const { return root_ + "/classification.json"; }
   std::string classifier() const { return root_ + "/classifier.safetensors"; }  // the weights of the head
   std::string decoding() const { return root_ + "/decoding.json"; }             // defaults of options of decoding
+  std::string summary() const { return root_ + "/summary.json"; }               // the same for summaries only
   std::string translation() const { return root_ + "/translation.json"; }
   std::string abbreviations() const { return root_ + "/abbreviations.txt"; }
+  std::string lengths() const { return root_ + "/lengths.json"; }       // of the sentences of the training text
   std::string model() const { return root_ + "/model.safetensors"; }    // the weights that are served
   std::string tokenizer() const { return root_ + "/tokenizer.model"; }  // of both sides
   std::string tokenizer_json() const { return root_ + "/tokenizer.json"; }

@@ -272,6 +272,7 @@ TranslatorRun TranslatorRun::read(const RunDirectory& run, const ModelConfig& co
   if (std::vector<int32_t> ids = ids_without_text(translation, target); !ids.empty())
     target = target.without_text(std::move(ids));
   loaded.abbreviations = read_abbreviations(run);
+  loaded.lengths = read_sentence_lengths(run);
   return loaded;
 }
 
@@ -279,6 +280,7 @@ void TranslatorRun::write(const RunDirectory& run) const {
   write_fields(run.translation(), translation);
   write_tokenizers(run, tokenizers);
   write_abbreviations(run, abbreviations);
+  write_sentence_lengths(run, lengths);
 }
 
 }  // namespace qkv

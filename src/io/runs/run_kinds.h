@@ -14,6 +14,7 @@
 #include "io/runs/chat_files.h"
 #include "io/runs/run_directory.h"
 #include "io/runs/saved_interactions.h"
+#include "io/runs/sentence_lengths.h"
 #include "io/runs/translation_config.h"
 #include "model/heads/classification_head.h"
 #include "model/heads/dense_layers.h"
@@ -136,6 +137,7 @@ struct TranslatorRun {
   TranslationConfig translation;
   TranslationTokens tokens = {};                        // `translation` as ids; set when read
   std::vector<std::string> abbreviations = {};          // of the source, without their final full stop
+  std::optional<SentenceLengths> lengths = {};          // if the training text is known
   std::unique_ptr<Transformer<float>> model = nullptr;  // null until the weights are loaded
 
   // Reads and writes the files of this kind: translation.json, the tokenizers and, if there are any, the abbreviations.

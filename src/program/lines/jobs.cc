@@ -37,7 +37,7 @@ std::string word_scores(const Hypothesis& h) {
   return fmt::format("{}", fmt::join(scores, " "));
 }
 
-constexpr int64_t kNotes = 10;  // on single lines; further ones are counted
+constexpr int64_t kNotes = 10;  // on single lines
 
 // The header of a file in NumPy's format. Its length does not depend on the number of lines.
 std::string npy_header(int64_t lines, int64_t width) {
@@ -157,6 +157,19 @@ class RecommendJob {
   size_t bytes_ = 0;  // of the waiting lines
 };
 
+// Translates by a translator or a chain. callbacks: those of the options that have the callbacks.
+template <class AnyTranslator, class Options>
+void write_translations(const AnyTranslator& translator, const LineSource& read, const Options& options,
+                        TranslateOptions& callbacks, const TranslationForm& form, const LineOutput& output) {
+  FewNotes notes(output);
+  callbacks.on_note = [&](const std::string& note) { notes.add(note); };
+  callbacks.on_progress = output.progress;
+  int64_t number = 0;
+  translator.translate(
+      read, [&](Translation&& t) { output.write(translation_lines(t, number++, form)); }, options);
+  notes.finish();
+}
+
 std::string csv_rows(const std::string& user, const Recommendations& answer) {
   std::string rows;
   for (size_t i = 0; i < answer.items.size(); i++)
@@ -166,6 +179,14 @@ std::string csv_rows(const std::string& user, const Recommendations& answer) {
 }
 
 }  // namespace
+
+void FewNotes::add(const std::string& note) {
+  if (++notes_ <= kNotes) output_.note(note);
+}
+
+void FewNotes::finish() const {
+  if (notes_ > kNotes) output_.note(fmt::format("{} further notes are not shown", notes_ - kNotes));
+}
 
 TranslationForm form_of(const TranslateOptions& options, bool json) {
   return {.json = json, .n_best = options.n_best > 1, .alignment = options.alignment, .attention = options.attention};
@@ -188,15 +209,13 @@ std::string translation_lines(const Translation& translation, int64_t number, co
 
 void translate_lines(const Translator& translator, const LineSource& read, TranslateOptions options,
                      const TranslationForm& form, const LineOutput& output) {
-  int64_t notes = 0;
-  options.on_note = [&](const std::string& note) {
-    if (++notes <= kNotes) output.note(note);
-  };
-  options.on_progress = output.progress;
-  int64_t number = 0;
-  translator.translate(
-      read, [&](Translation&& t) { output.write(translation_lines(t, number++, form)); }, options);
-  if (notes > kNotes) output.note(fmt::format("{} further notes are not shown", notes - kNotes));
+  write_translations(translator, read, options, options, form, output);
+}
+
+void translate_lines(const PivotTranslator& chain, const LineSource& read, std::vector<TranslateOptions> options,
+                     const TranslationForm& form, const LineOutput& output) {
+  options.resize(chain.translators().size());
+  write_translations(chain, read, options, options.front(), form, output);
 }
 
 void generate_lines(const Generator& generator, const std::vector<std::string>& prompts, GenerateOptions options,

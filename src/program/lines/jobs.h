@@ -20,9 +20,23 @@ std::vector<std::string> read_all(LineReader& reader);
 // the end of the input.
 bool read_window(LineReader& reader, std::vector<std::string>& lines);
 
+// Passes on the first ten notes on lines and counts the others.
+class FewNotes {
+ public:
+  explicit FewNotes(const LineOutput& output) : output_(output) {}
+
+  void add(const std::string& note);
+  // Reports how many notes were not passed on, if any.
+  void finish() const;
+
+ private:
+  const LineOutput& output_;
+  int64_t notes_ = 0;
+};
+
 // Returns the lines of translation `number`, which counts from 0: one per hypothesis, or one JSON object. A plain line
-// is the text as one_line() writes it, or fields separated by " ||| ": number (of an n-best list), text, alignment, word
-// scores, score. JSON has the text as it is.
+// is the text as one_line() writes it, or fields separated by " ||| ": number (of an n-best list), text, alignment,
+// word scores, score. JSON has the text as it is.
 std::string translation_lines(const Translation& translation, int64_t number, const TranslationForm& form);
 
 // The lines for a classifier and their answers: text (parse_text_line) by labels and scores separated by tabs, with

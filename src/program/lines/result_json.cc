@@ -15,6 +15,12 @@ using nlohmann::ordered_json;
 
 // Lists and objects are made before they are filled: without memory, one that nlohmann makes of null ends the program.
 
+ordered_json pairs_json(const std::vector<SentencePair>& sentences) {
+  ordered_json json = ordered_json::array();
+  for (const SentencePair& s : sentences) json.push_back({{"source", s.source}, {"text", s.text}});
+  return json;
+}
+
 ordered_json hypothesis_json(const Hypothesis& h, const TranslationJsonForm& form) {
   ordered_json json = {{"text", h.text},
                        {"tokens", h.tokens},
@@ -31,9 +37,9 @@ ordered_json hypothesis_json(const Hypothesis& h, const TranslationJsonForm& for
     for (const Alignment& a : h.alignment) json["alignment"].push_back({a.source, a.target});
   }
   if (form.attention) json["attention"] = h.attention;
-  if (!h.sentences.empty()) json["sentences"] = ordered_json::array();
-  for (const SentencePair& s : h.sentences) json["sentences"].push_back({{"source", s.source}, {"text", s.text}});
+  if (!h.sentences.empty()) json["sentences"] = pairs_json(h.sentences);
   if (!h.missing_terms.empty()) json["missing_terms"] = h.missing_terms;
+  if (!h.untranslated.empty()) json["untranslated"] = pairs_json(h.untranslated);
   return json;
 }
 
@@ -44,6 +50,15 @@ ordered_json token_json(const GeneratedToken& token) {
     json["alternatives"].push_back(
         {{"text", other.text}, {"log_probability", other.log_probability}, {"end", other.end}});
   return json;
+}
+
+// Adds the members of a translation to an object.
+void add_translation(ordered_json& json, const Translation& translation, const TranslationJsonForm& form) {
+  json["source"] = translation.source;
+  json["source_tokens"] = translation.source_tokens;
+  if (!translation.pivot.empty()) json["pivot"] = translation.pivot;
+  json["hypotheses"] = ordered_json::array();
+  for (const Hypothesis& h : translation.hypotheses) json["hypotheses"].push_back(hypothesis_json(h, form));
 }
 
 // Returns the number with the fewest digits that are read back as this float32.
@@ -57,9 +72,14 @@ double shortest_decimal(float x) {
 }  // namespace
 
 std::string translation_to_json(const Translation& translation, const TranslationJsonForm& form) {
-  ordered_json json = {{"source", translation.source}, {"source_tokens", translation.source_tokens}};
-  json["hypotheses"] = ordered_json::array();
-  for (const Hypothesis& h : translation.hypotheses) json["hypotheses"].push_back(hypothesis_json(h, form));
+  ordered_json json = ordered_json::object();
+  add_translation(json, translation, form);
+  return json_text(json);
+}
+
+std::string summary_to_json(const std::string& file, const Translation& summary) {
+  ordered_json json = {{"file", file}};
+  add_translation(json, summary, {.alignment = false});
   return json_text(json);
 }
 

@@ -17,8 +17,11 @@ struct TranslationJsonForm {
   bool word_scores = false, alignment = true, attention = false;
 };
 
-// Returns {"source", "source_tokens", "hypotheses"}. docs/decoding.md describes the members.
+// Returns {"source", "source_tokens", "pivot", "hypotheses"}, with "pivot" for a chain of models only. docs/decoding.md
+// describes the members.
 std::string translation_to_json(const Translation& translation, const TranslationJsonForm& form = {});
+// Returns the same with "file", the name of the file of the source, as the first member.
+std::string summary_to_json(const std::string& file, const Translation& summary);
 
 // Returns {"prompt", "text", "end", "tokens"}. A token has "text", "log_probability" and its alternatives, if there are
 // any.

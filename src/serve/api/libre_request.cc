@@ -80,8 +80,8 @@ const Texts& LibreFields::texts(const std::string& name) const {
 
 LibreLanguages::LibreLanguages(const Service& service) {
   for (const ModelPtr& model : service.models()) {
-    if (!model->translator) continue;
-    const std::vector<std::string> codes = model->translator->languages();
+    if (!model->serves(ModelUse::translate)) continue;
+    const std::vector<std::string> codes = model->reader().languages();
     if (codes.empty()) pairs_.push_back({model, model->source_language, model->target_language});
     for (const std::string& source : codes)
       for (const std::string& target : codes)
@@ -129,13 +129,16 @@ std::vector<TextToTranslate> parts_to_translate(const ServerOptions& limits, con
   options.n_best = alternatives + 1;
   options.beam = std::max(options.beam, options.n_best);
   options.alignment = document.has_tags();
-  if (!pair.model->translator->languages().empty()) {
+  if (!pair.model->reader().languages().empty()) {
     options.source_language = pair.source;
     options.target_language = pair.target;
   }
+  std::vector<std::shared_ptr<const TranslateOptions>> before;
+  for (size_t i = 0; i + 1 < pair.model->chain.size(); i++)
+    before.push_back(std::make_shared<const TranslateOptions>(usual_options(limits, *pair.model->chain[i])));
   std::vector<TextToTranslate> texts;
   const auto shared = std::make_shared<const TranslateOptions>(std::move(options));
-  for (std::string& text : document.part_texts()) texts.push_back({{std::move(text)}, shared});
+  for (std::string& text : document.part_texts()) texts.push_back({{std::move(text)}, shared, before});
   return texts;
 }
 

@@ -9,8 +9,8 @@
 
 #include "core/fail.h"
 #include "core/json.h"
-#include "documents/languages.h"
 #include "documents/document.h"
+#include "documents/languages.h"
 #include "serve/api/families.h"
 #include "serve/api/libre_request.h"
 #include "serve/engine/request_limits.h"
@@ -54,7 +54,7 @@ std::vector<DetectedLanguage> detect(const LibreLanguages& languages, const std:
   for (const std::string& code : sources) {
     const ModelPtr model = languages.any_from(code);
     known.push_back({code, [model](const std::string& t) {
-                       return count_tokens(t, model->translator->tokenize(t), model->translator->unknown_token());
+                       return count_tokens(t, model->reader().tokenize(t), model->reader().unknown_token());
                      }});
   }
   return detect_language(text, known);
@@ -72,8 +72,7 @@ std::vector<std::string> sources_of(const LibreLanguages& languages, const std::
 }
 
 const DocumentFormat& format_of(const std::string& name) {
-  if (!name.empty() && name != "text" && name != "html")
-    refuse(400, "{} format is not supported", name.substr(0, 32));
+  if (!name.empty() && name != "text" && name != "html") refuse(400, "{} format is not supported", name.substr(0, 32));
   return *find_document_format(name.empty() ? "text" : name);
 }
 
@@ -241,10 +240,28 @@ const FormPart& file_of(const std::vector<FormPart>& parts) {
   throw HttpError(400, "Invalid request: missing file parameter");
 }
 
-void answer_file(const CallPtr& call, const std::string& name, std::string bytes) {
-  const std::string id = call->service().state<LibreState>().files.add(name, std::move(bytes), Call::Clock::now());
-  const std::string url = fmt::format("{}://{}/download_file/{}", call->scheme(), call->head().host, id);
-  call->reply_json(nlohmann::json{{"translatedFileUrl", url}}.dump());
+// The answer of /translate_file: where the translated file is, which with `streams` is the last event of a stream.
+struct FileAnswer {
+  CallPtr call;
+  std::string name;
+  bool streams = false;
+
+  void send(std::string bytes) const {
+    const std::string id = call->service().state<LibreState>().files.add(name, std::move(bytes), Call::Clock::now());
+    const std::string url = fmt::format("{}://{}/download_file/{}", call->scheme(), call->head().host, id);
+    const std::string answer = nlohmann::json{{"translatedFileUrl", url}}.dump();
+    if (!streams) return call->reply_json(answer);
+    call->send_event(answer);
+    call->end_events();
+  }
+};
+
+// Returns a handler that sends how many of all texts are translated, at most a hundred times.
+std::function<void(size_t, const Translation&)> progress_events(const CallPtr& call, size_t all) {
+  return [call, all, done = std::make_shared<size_t>(0)](size_t, const Translation&) {
+    const size_t before = 100 * *done / all;
+    if (100 * ++*done / all > before) call->send_event(fmt::format(R"({{"done":{},"of":{}}})", *done, all));
+  };
 }
 
 // POST /suggest
@@ -272,7 +289,8 @@ void answer_translate_file(const CallPtr& call) {
   const FormPart& file = file_of(fields.form());
   const DocumentFormat* format = format_of_file(*file.filename);
   if (!format) refuse(400, "Invalid request: file format not supported");
-  const std::string name = plain_name(*file.filename);
+  const FileAnswer answer{call, plain_name(*file.filename), fields.text("stream") == "true"};
+  if (answer.streams) call->will_stream();
   const LibrePair pair = LibreLanguages(call->service()).find(fields.text("source"), fields.text("target"));
   DocumentOptions options;
   options.most_bytes = kMostFileBytes;
@@ -280,12 +298,14 @@ void answer_translate_file(const CallPtr& call) {
   if (pair.target != "und") options.target_language = pair.target;
   const auto document = std::make_shared<const Document>(*format, std::string(file.bytes), options);
   check_parts(call->service().options(), document->parts());
-  if (document->parts() == 0) return answer_file(call, name, std::string(file.bytes));
-  const auto on_done = [call, name, document](std::vector<Translation>&& translations) {
-    answer_file(call, name, document->translated(translations));
+  if (document->parts() == 0) return answer.send(std::string(file.bytes));
+  std::vector<TextToTranslate> texts = parts_to_translate(call->service().options(), *document, pair, 0);
+  TranslationHandlers handlers;
+  if (answer.streams) handlers.on_text = progress_events(call, texts.size());
+  handlers.on_done = [answer, document](std::vector<Translation>&& translations) {
+    answer.send(document->translated(translations));
   };
-  translate(call, pair.model, parts_to_translate(call->service().options(), *document, pair, 0),
-            {nullptr, nullptr, on_done});
+  translate(call, pair.model, std::move(texts), std::move(handlers));
 }
 
 // GET /download_file/ID

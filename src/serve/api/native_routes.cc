@@ -56,24 +56,39 @@ void check_translate_options(const ServerOptions& limits, const ServedModel& mod
     refuse_field("max_length", "must be at most {} (is {})", most, o.max_length);
 }
 
+// Returns the options that the request has for a model, with the values that the model has for the others.
+TranslateOptions options_for(RequestObject& object, const ServerOptions& limits, const ServedModel& model,
+                             uint64_t seed) {
+  TranslateOptions options = usual_options(limits, model);
+  options.alignment = true;
+  options.seed = seed;
+  visit_fields(options, [&](std::string_view name, auto& member, const Field& field) {
+    if (field.group != "execution") object(name, member, field);
+  });
+  choose_glossary(options, model.translate_defaults.glossary);
+  return options;
+}
+
 TranslateRequest read_translate_request(Call& call) {
   RequestObject object = RequestObject::parse(call.body());
   TranslateRequest request;
   request.model = call.service().translator(object.text("model"));
   const Texts texts = object.texts("text"), prefixes = object.texts("prefix");
   if (texts.texts.empty() && !texts.is_list) refuse_field("text", "must be a string or a list of strings");
-  TranslateOptions options = usual_options(call.service().options(), *request.model);
-  options.alignment = true;
-  options.seed = draw_seed();
-  visit_fields(options, [&](std::string_view name, auto& member, const Field& field) {
-    if (field.group != "execution") object(name, member, field);
-  });
+  const bool is_chain = !request.model->chain.empty();
+  if (is_chain && object.has("glossary"))
+    refuse_field("glossary", "is not for {}, which translates through a language in between", request.model->name);
+  const uint64_t seed = draw_seed();
+  TranslateOptions options = options_for(object, call.service().options(), *request.model, seed);
+  std::vector<std::shared_ptr<const TranslateOptions>> before;
+  for (size_t i = 0; i + 1 < request.model->chain.size(); i++)
+    before.push_back(std::make_shared<const TranslateOptions>(
+        options_for(object, call.service().options(), *request.model->chain[i], seed)));
   request.form.word_scores = object.flag("word_scores");
   request.form.alignment = options.alignment;
   request.form.attention = options.attention;
   request.streams = object.flag("stream");
-  choose_glossary(options, request.model->translate_defaults.glossary);
-  if (request.streams && (options.beam == 1 || options.sampling) && options.glossary.empty())
+  if (request.streams && !is_chain && (options.beam == 1 || options.sampling) && options.glossary.empty())
     options.on_token = [](const TokenReport&) { return false; };
   if (request.streams) call.will_stream();
   object.refuse_others();
@@ -87,7 +102,7 @@ TranslateRequest read_translate_request(Call& call) {
   for (size_t i = 0; i < texts.texts.size(); i++) {
     SourceLine line{texts.texts[i]};
     if (!prefixes.texts.empty()) line.prefix = prefixes.texts[prefixes.is_list ? i : 0];
-    request.texts.push_back({std::move(line), request.options});
+    request.texts.push_back({std::move(line), request.options, before});
   }
   return request;
 }
@@ -278,17 +293,24 @@ int64_t weights_of(const AttentionMap& map) {
   return count;
 }
 
+nlohmann::ordered_json names_of_models(const std::vector<ModelPtr>& models) {
+  nlohmann::ordered_json names = nlohmann::ordered_json::array();
+  for (const ModelPtr& model : models) names.push_back(model->name);
+  return names;
+}
+
 nlohmann::ordered_json described(const ServedModel& model) {
   nlohmann::ordered_json json = {{"id", model.name},
                                  {"kind", name_of(model.info.kind)},
                                  {"int8", model.is_int8()},
                                  {"parameters", model.info.parameter_count},
                                  {"max_length", model.max_length()}};
-  if (model.translator) {
-    const std::vector<std::string> languages = model.translator->languages();
+  if (model.serves(ModelUse::translate)) {
+    const std::vector<std::string> languages = model.reader().languages();
     json["source_languages"] = languages.empty() ? std::vector{model.source_language} : languages;
     json["target_languages"] = languages.empty() ? std::vector{model.target_language} : languages;
   }
+  if (!model.chain.empty()) json["pivot"] = names_of_models(model.chain);
   if (model.embedder) json["width"] = model.embedder->width();
   if (model.classifier) json["labels"] = model.classifier->labels();
   return json;

@@ -5,6 +5,7 @@
 #include <future>
 
 #include "core/fail.h"
+#include "core/fields.h"
 #include "core/json.h"
 #include "core/system/file_descriptor.h"
 #include "documents/languages.h"
@@ -75,6 +76,15 @@ void generate_once(ServedModel& model) {
   end.wait();
 }
 
+// Returns what is known of a chain: it is a translator that reads texts as its first one does.
+RunInfo chain_info(const std::vector<std::shared_ptr<ServedModel>>& members) {
+  RunInfo info;
+  info.model = members.front()->info.model;
+  info.has_weights = true;
+  for (const auto& member : members) info.parameter_count += member->info.parameter_count;
+  return info;
+}
+
 void compute_once(ServedModel& model) {
   WarmUpEnd end;
   const auto job = std::make_shared<WarmUpJob>(model);
@@ -114,17 +124,34 @@ ServedModel::ServedModel(const ServedRun& run, bool embeds, const QueueLimits& l
   loaded = std::time(nullptr);
 }
 
+ServedModel::ServedModel(const ServedRun& run, std::vector<std::shared_ptr<ServedModel>> members,
+                         const QueueLimits& limits, ClientCounts& clients, ModelMetrics& counters)
+    : name(run.name),
+      info(chain_info(members)),
+      chain(std::move(members)),
+      queue(name, limits, clients, counters),
+      metrics_(counters) {
+  translate_defaults = chain.back()->translate_defaults;
+  const LanguagePair named = languages_of(run);
+  set_languages(named == LanguagePair() ? LanguagePair{chain.front()->source_language, chain.back()->target_language}
+                                        : named);
+  loaded = std::time(nullptr);
+}
+
 ServedModel::~ServedModel() { stop(); }
 
-// Sets the languages to those that are given, or that the name or the directory ends with.
-void ServedModel::set_languages(const ServedRun& run) {
-  LanguagePair pair = languages_of_path(run.name);
-  if (pair == LanguagePair()) pair = languages_of_path(run.run);
+// Returns the languages that are given, or that the name or the directory ends with.
+LanguagePair ServedModel::languages_of(const ServedRun& run) const {
   if (!run.languages.empty()) {
     const auto given = parse_language_pair(run.languages);
     if (!given) fail("languages: {} must be two languages, such as en-de (is {})", run.name, excerpt(run.languages));
-    pair = *given;
+    return *given;
   }
+  const LanguagePair pair = languages_of_path(run.name);
+  return pair == LanguagePair() ? languages_of_path(run.run) : pair;
+}
+
+void ServedModel::set_languages(const LanguagePair& pair) {
   source_language = pair.source;
   target_language = pair.target;
 }
@@ -152,7 +179,7 @@ void ServedModel::load(const ServedRun& run, bool embeds) {
       translator.emplace(run.run);
       translate_defaults = default_translate_options(run.run);
       if (!run.glossary.empty()) translate_defaults.glossary = read_glossary(run.glossary);
-      set_languages(run);
+      set_languages(languages_of(run));
       if (embeds) embedder.emplace(run.run);
       break;
     case RunKind::language_model:
@@ -181,7 +208,7 @@ void ServedModel::load(const ServedRun& run, bool embeds) {
 bool ServedModel::serves(ModelUse use) const {
   switch (use) {
     case ModelUse::translate:
-      return translator.has_value();
+      return translator.has_value() || !chain.empty();
     case ModelUse::generate:
       return generator.has_value();
     case ModelUse::recommend:
@@ -239,6 +266,12 @@ void ServedModel::push(std::shared_ptr<BatchJob> job) {
   batches.push(std::move(job));
   for (const LaneThread& place : lanes_)
     if (place.thread) place.thread->wake(*place.lane);
+}
+
+void check_member(const std::string& chain, const ServedModel& model) {
+  if (!model.translator) fail("pivot: {}: {} is no translator (is a {})", chain, model.name, name_of(model.info.kind));
+  if (!model.translator->languages().empty())
+    fail("pivot: {}: {} has several languages; the models of a chain must have two", chain, model.name);
 }
 
 void warm_up(ServedModel& model) {

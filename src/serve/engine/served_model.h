@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "documents/languages.h"
 #include "qkv/chat.h"
 #include "qkv/classifier.h"
 #include "qkv/embedder.h"
@@ -60,11 +61,15 @@ class ServedModel {
   // clients and metrics must outlive the model.
   ServedModel(const ServedRun& run, bool embeds, const QueueLimits& limits, ClientCounts& clients,
               ModelMetrics& metrics);
+  // Makes a chain of translators that are served, which compute for it. Throws Error for languages that are not valid.
+  ServedModel(const ServedRun& run, std::vector<std::shared_ptr<ServedModel>> chain, const QueueLimits& limits,
+              ClientCounts& clients, ModelMetrics& metrics);
   ~ServedModel();
 
   const std::string name;
   const RunInfo info;
-  std::string source_language, target_language;  // of a translator; "und" if unknown
+  const std::vector<std::shared_ptr<ServedModel>> chain = {};  // the translators of a chain, which has no lanes
+  std::string source_language, target_language;                // of a translator; "und" if unknown
 
   // Those that the kind of run and the options give.
   std::optional<Translator> translator;
@@ -83,6 +88,8 @@ class ServedModel {
   GenerateOptions generate_defaults = {};
 
   bool serves(ModelUse use) const;
+  // Returns the translator that reads the text, of a chain its first one.
+  const Translator& reader() const { return chain.empty() ? *translator : chain.front()->reader(); }
   bool is_int8() const;
   int64_t max_length() const { return info.model.max_length; }
 
@@ -107,12 +114,16 @@ class ServedModel {
   };
 
   void load(const ServedRun& run, bool embeds);
-  void set_languages(const ServedRun& run);
+  LanguagePair languages_of(const ServedRun& run) const;
+  void set_languages(const LanguagePair& pair);
   void set_chat(const ServedRun& run);
 
   ModelMetrics& metrics_;
   std::vector<LaneThread> lanes_;
 };
+
+// Throws Error, naming the chain, for a model that cannot be in one.
+void check_member(const std::string& chain, const ServedModel& model);
 
 // Computes a short request and waits for its end, so that the weights are in memory, and caches and threads are made.
 // The model has been started. An error is that of later requests, and does not matter here.

@@ -45,6 +45,39 @@ void set_values(std::vector<ServedRun>& runs, const std::vector<std::string>& va
   }
 }
 
+void add(std::vector<ServedRun>& runs, ServedRun run) {
+  check_name(run.name);
+  for (const ServedRun& other : runs)
+    if (other.name == run.name) fail("the name {} stands for two models", run.name);
+  runs.push_back(std::move(run));
+}
+
+// Adds the chain of NAME=FIRST,SECOND,…, whose names are those of runs.
+void add_chain(std::vector<ServedRun>& runs, const std::string& text) {
+  const auto [name, list] = split_name(text);
+  ServedRun chain{"", name};
+  for (size_t begin = 0; begin <= list.size();) {
+    const size_t end = std::min(list.find(',', begin), list.size());
+    chain.chain.push_back(list.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  if (name.empty() || chain.chain.size() < 2)
+    fail("pivot: {} must be NAME=FIRST,SECOND with the names of two or more runs", excerpt(text));
+  for (const std::string& member : chain.chain) {
+    const auto run = std::ranges::find(runs, member, &ServedRun::name);
+    if (run == runs.end() || !run->chain.empty())
+      fail("pivot: {} must be NAME=FIRST,SECOND with the names of runs ({} is none)", excerpt(text), excerpt(member));
+  }
+  add(runs, std::move(chain));
+}
+
+// Throws Error for a value that only a run has.
+void check_chain(const ServedRun& chain) {
+  for (const auto& [option, value] : {std::pair{"titles", &chain.titles}, std::pair{"glossary", &chain.glossary},
+                                      std::pair{"chat_template", &chain.chat_template}})
+    if (!value->empty()) fail("{}: {} is a chain, which has none; its runs may have one", option, chain.name);
+}
+
 }  // namespace
 
 std::vector<ServedRun> served_runs(const ServerOptions& options) {
@@ -53,15 +86,15 @@ std::vector<ServedRun> served_runs(const ServerOptions& options) {
   for (const std::string& text : options.runs) {
     auto [name, directory] = split_name(text);
     if (name.empty()) name = last_part(directory);
-    check_name(name);
-    for (const ServedRun& other : runs)
-      if (other.name == name) fail("the name {} stands for two runs", name);
-    runs.push_back({std::move(directory), std::move(name)});
+    add(runs, {std::move(directory), std::move(name)});
   }
+  for (const std::string& text : options.pivot) add_chain(runs, text);
   set_values(runs, options.languages, "languages", &ServedRun::languages);
   set_values(runs, options.titles, "titles", &ServedRun::titles);
   set_values(runs, options.glossary, "glossary", &ServedRun::glossary);
   set_values(runs, options.chat_template, "chat_template", &ServedRun::chat_template);
+  for (const ServedRun& run : runs)
+    if (!run.chain.empty()) check_chain(run);
   return runs;
 }
 

@@ -1,4 +1,4 @@
-// The runs that options name, each with what belongs to it.
+// The runs that options name, each with what belongs to it, and the chains of them.
 #pragma once
 
 #include <string>
@@ -15,9 +15,11 @@ struct ServedRun {
   std::string titles = {};     // a table of titles; "" for none
   std::string glossary = {};   // a file of terms; "" for none
   std::string chat_template = {};
+  std::vector<std::string> chain = {};  // of a chain, which has no directory: the names of its translators, in order
 };
 
-// Throws Error for a name that is not allowed or stands for two runs, and for a value of a run that is not served.
+// Returns the runs, then the chains. Throws Error for a name that is not allowed or stands for two models, for a value
+// of a run that is not served, and for a chain of other models.
 std::vector<ServedRun> served_runs(const ServerOptions& options);
 
 }  // namespace qkv

@@ -94,9 +94,23 @@ void Service::handle(std::shared_ptr<Exchange> exchange) {
 ModelPtr Service::load_run(size_t number) {
   const QueueLimits limits{options_.queue_items, options_.queue_tokens};
   auto model = std::make_shared<ServedModel>(runs_[number], options_.embed, limits, clients_, metrics_.model(number));
+  for (const ServedRun& run : runs_)
+    if (std::ranges::find(run.chain, model->name) != run.chain.end()) check_member(run.name, *model);
   metrics_.replace_model(
       number, {model->name, std::string(name_of(model->info.kind)), model->is_int8(), model->info.serving_bytes});
   return model;
+}
+
+// Makes a chain of the models of its runs, which come first among the models.
+ModelPtr Service::make_chain(size_t number, const std::vector<ModelPtr>& models) {
+  std::vector<ModelPtr> members;
+  for (const std::string& name : runs_[number].chain)
+    members.push_back(*std::ranges::find(models, name, [](const ModelPtr& model) { return model->name; }));
+  const QueueLimits limits{options_.queue_items, options_.queue_tokens};
+  auto chain =
+      std::make_shared<ServedModel>(runs_[number], std::move(members), limits, clients_, metrics_.model(number));
+  metrics_.replace_model(number, {chain->name, std::string(name_of(chain->info.kind))});
+  return chain;
 }
 
 // A step of a language model reads all its weights for a few rows, so that one worker with all threads is faster than
@@ -111,31 +125,32 @@ std::vector<ComputeThread*> Service::workers_of(size_t number, const ServedModel
 void Service::start(size_t number, const ModelPtr& model) {
   const std::vector<ComputeThread*> workers = workers_of(number, *model);
   const auto lanes = std::ssize(workers);
-  model->start(workers,
-               {std::max(options_.max_beam, options_.rows / lanes), options_.cache / (lanes * std::ssize(runs_))},
-               {[this](double seconds) { metrics_.add_busy_seconds(seconds); },
-                [this](CallbackBatch& events) {
-                  events.send([this](auto&& call_all) {
-                    post([call_all] {
-                      SendBatch batch;
-                      call_all();
-                      batch.send();
-                    });
-                  });
-                }});
+  model->start(
+      workers,
+      {std::max(options_.max_beam, options_.rows / lanes), options_.cache / (lanes * std::ssize(options_.runs))},
+      {[this](double seconds) { metrics_.add_busy_seconds(seconds); },
+       [this](CallbackBatch& events) {
+         events.send([this](auto&& call_all) {
+           post([call_all] {
+             SendBatch batch;
+             call_all();
+             batch.send();
+           });
+         });
+       }});
 }
 
 std::vector<std::string> Service::load() {
   std::vector<ModelPtr> models;
   std::vector<std::string> notes;
   for (size_t i = 0; i < runs_.size(); i++) {
-    models.push_back(load_run(i));
+    models.push_back(runs_[i].chain.empty() ? load_run(i) : make_chain(i, models));
     if (!models.back()->titles_doubt.empty()) notes.push_back(models.back()->titles_doubt);
   }
   std::vector<std::function<void()>> publish;
   for (const auto& state : states_) publish.push_back(state->prepare(models));
   for (size_t i = 0; i < models.size(); i++) {
-    start(i, models[i]);
+    if (models[i]->chain.empty()) start(i, models[i]);
     metrics_.read_model_from(i, models[i]->cache_sources());
   }
   for (const ModelPtr& model : models) warm_up(*model);
@@ -164,7 +179,7 @@ std::vector<std::string> Service::reload() {
     }
   };
   attempt([&] { admission_.reload_keys(); });
-  for (size_t i = 0; i < runs_.size(); i++)
+  for (size_t i = 0; i < options_.runs.size(); i++)  // chains follow their runs
     attempt([&] {
       const ModelPtr model = load_run(i);
       start(i, model);
@@ -180,6 +195,9 @@ void Service::replace(size_t number, const ModelPtr& model) {
   {
     const std::lock_guard lock(models_mutex_);
     retired_.push_back(std::exchange(models_[number], model));
+    for (size_t i = options_.runs.size(); i < runs_.size(); i++)
+      if (std::ranges::find(runs_[i].chain, model->name) != runs_[i].chain.end())
+        retired_.push_back(std::exchange(models_[i], make_chain(i, models_)));
   }
   admission_.set_models(models_);
   drop_retired();

@@ -144,6 +144,7 @@ class Service : public HttpHandler {
   void run_long(const CallPtr& call, size_t bytes, Part function);
   ModelPtr find_model(const std::string& name, std::string_view kind, ModelUse use) const;
   ModelPtr load_run(size_t number);
+  ModelPtr make_chain(size_t number, const std::vector<ModelPtr>& models);
   std::vector<ComputeThread*> workers_of(size_t number, const ServedModel& model) const;
   void start(size_t number, const ModelPtr& model);
   void replace(size_t number, const ModelPtr& model);

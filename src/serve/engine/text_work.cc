@@ -190,20 +190,22 @@ struct WorkEvents {
   }
 };
 
-void count_input(Call& call, ServedModel& model, const std::vector<int64_t>& tokens) {
+// is_counted: the texts were counted before, as those of an earlier step of a chain.
+void count_input(Call& call, ServedModel& model, const std::vector<int64_t>& tokens, bool is_counted = false) {
   int64_t all = 0;
   for (const int64_t count : tokens) all += count;
   model.metrics().add_input_tokens(all);
-  call.track().add_texts(std::ssize(tokens), all);
+  if (!is_counted) call.track().add_texts(std::ssize(tokens), all);
 }
 
-// Takes places for the texts, and adds them to the loops of the model. On the prepare thread.
+// Takes places for the texts, and adds them to the loops of the model. On the prepare thread. asked: the model that the
+// client has asked for.
 template <class Result, class Prepared, class Events>
-void add_texts(const CallPtr& call, const ModelPtr& model, std::vector<Prepared> prepared,
+void add_texts(const CallPtr& call, const ModelPtr& asked, const ModelPtr& model, std::vector<Prepared> prepared,
                const std::shared_ptr<TextWork<Result>>& work, Events&& events_of) {
   int64_t cost = 0;
   for (const Prepared& text : prepared) cost += text.cost;
-  call->use(model);
+  call->use(asked);
   auto place = model->queue.enter(call->client(), std::ssize(prepared), cost, call->deadline());
   work->texts.reserve(prepared.size());
   call->set_work(work);
@@ -277,8 +279,8 @@ class RepeatLimit {
 
 }  // namespace
 
-std::vector<int64_t> translate(const CallPtr& call, const ModelPtr& model, std::vector<TextToTranslate> texts,
-                               TranslationHandlers handlers) {
+std::vector<int64_t> translate_by(const CallPtr& call, const ModelPtr& model, std::vector<TextToTranslate> texts,
+                                  TranslationHandlers handlers, const ChainStep& in_chain) {
   const auto work = std::make_shared<TextWork<Translation>>(call, model);
   work->on_text = std::move(handlers.on_text);
   work->on_done = std::move(handlers.on_done);
@@ -308,10 +310,11 @@ std::vector<int64_t> translate(const CallPtr& call, const ModelPtr& model, std::
     return events;
   };
   const int64_t bytes = limit.bytes();
-  call->service().leave(call, [model, prepared, work, events_of, tokens, bytes](const CallPtr& started) {
+  call->service().leave(call, [model, prepared, work, events_of, tokens, bytes, in_chain](const CallPtr& started) {
     started->service().admission().hold_answer(started->track(), bytes, 429);
-    add_texts<Translation>(started, model, std::move(*prepared), work, events_of);
-    count_input(*started, *model, tokens);
+    const ModelPtr& asked = in_chain.chain ? in_chain.chain : model;
+    add_texts<Translation>(started, asked, model, std::move(*prepared), work, events_of);
+    count_input(*started, *model, tokens, in_chain.step > 0);
   });
   return tokens;
 }
@@ -357,7 +360,7 @@ std::vector<int64_t> generate(const CallPtr& call, const ModelPtr& model, std::v
     if (text.options.alternatives > 0) bytes += kTokenBytes * text.options.max_tokens * (1 + text.options.alternatives);
   call->service().leave(call, [model, prepared, work, events_of, tokens, bytes](const CallPtr& started) {
     started->service().admission().hold_answer(started->track(), bytes, 429);
-    add_texts<Generation>(started, model, std::move(*prepared), work, events_of);
+    add_texts<Generation>(started, model, model, std::move(*prepared), work, events_of);
     count_input(*started, *model, tokens);
   });
   return tokens;

@@ -32,6 +32,14 @@ struct GenerationHandlers {
 struct TextToTranslate {
   SourceLine line;
   std::shared_ptr<const TranslateOptions> options;  // which texts share, as a glossary may be large
+  // Options of the models of a chain before the last one.
+  std::vector<std::shared_ptr<const TranslateOptions>> options_before = {};
+};
+
+// The step of a chain that a model computes. Its call counts for the chain.
+struct ChainStep {
+  ModelPtr chain;
+  size_t step = 0;
 };
 
 struct TextToGenerate {
@@ -45,6 +53,9 @@ struct TextToGenerate {
 // whose events may repeat too many tokens.
 std::vector<int64_t> translate(const CallPtr& call, const ModelPtr& model, std::vector<TextToTranslate> texts,
                                TranslationHandlers handlers);
+// As above, by one translator.
+std::vector<int64_t> translate_by(const CallPtr& call, const ModelPtr& model, std::vector<TextToTranslate> texts,
+                                  TranslationHandlers handlers, const ChainStep& in_chain = {});
 std::vector<int64_t> generate(const CallPtr& call, const ModelPtr& model, std::vector<TextToGenerate> texts,
                               GenerationHandlers handlers);
 

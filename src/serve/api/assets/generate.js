@@ -55,7 +55,7 @@ async function generate() {
   const completed = await generating.run(async () => {
     const body = {model: $('generator').value, prompt: $('prompt').value, max_tokens: Number($('length').value),
                   temperature: Number($('temperature').value), logprobs: 5, slide: true};
-    for await (const event of generating.events('/v1/completions', body)) {
+    for await (const event of generating.events('/v1/completions', {...body, stream: true})) {
       const [choice = {}] = event.choices;
       const {tokens: pieces = [], token_logprobs: own, top_logprobs: top} = choice.logprobs ?? {};
       seed = event.seed ?? seed;

@@ -112,9 +112,9 @@ class Requests {
     return (await this.send(path, body)).json();
   }
 
-  // Yields the objects of a stream of server-sent events, up to [DONE].
+  // Yields the objects of a stream of server-sent events, up to [DONE]. The body, an object or a form, asks for a stream.
   async* events(path, body) {
-    const {signal} = this.running, answer = await this.send(path, {...body, stream: true});
+    const {signal} = this.running, answer = await this.send(path, body);
     const reader = answer.body.getReader(), decoder = new TextDecoder();
     const cut = new Error('The connection ended before the text was complete');
     let text = '', complete = false;

@@ -113,7 +113,7 @@ async function translate() {
   const completed = await translating.run(async () => {
     const text = mine.length > 1 ? mine.map(sentence => sentence.text) : mine[0].text;
     const body = {...translator(), text, beam: Number($('beam').value)};
-    for await (const event of translating.events('/v1/translate', body)) {
+    for await (const event of translating.events('/v1/translate', {...body, stream: true})) {
       const {translations, line, translation, usage, notes = []} = event;
       if (lines[0] !== $('translation').firstChild) $('translation').replaceChildren(...lines);
       $('translation').className = '';

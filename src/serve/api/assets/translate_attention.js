@@ -14,9 +14,11 @@ function grouped(pieces) {
   return found;
 }
 
-// Shows the maps of a sentence and its translation, of words or of pieces.
+// Shows the maps of a sentence and its translation, of words or of pieces. A chain of models has none.
 async function attend(sentence, merged = $('words').checked) {
-  if (!sentence.translation) return;
+  const isChain = info.models?.find(model => model.id === $('translator').value)?.pivot;
+  if (isChain) $('attention').hidden = true;
+  if (!sentence.translation || isChain) return;
   await attending.run(async () => {
     const {text, translation: target} = sentence;
     const answer = await attending.json('/v1/attend', {...translator(), text, target, words: merged});

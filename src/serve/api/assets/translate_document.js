@@ -13,22 +13,34 @@ function showDocuments({filesTranslation, supportedFilesFormat}) {
   $('file').accept = supportedFilesFormat;
 }
 
+// Shows the part of the texts that are translated, from 0 to 1, or nothing.
+function showProgress(part) {
+  const bar = $('file-progress');
+  bar.hidden = part === undefined;
+  bar.value = part ?? 0;
+}
+
 $('file').onchange = async () => {
   const [file] = $('file').files, state = $('file-state'), link = $('result'), form = new FormData();
   link.hidden = true;
   if (!file) return;
   $('file').value = '';
-  const to = $('to').value;
-  for (const [name, value] of Object.entries({file, source: $('from').value, target: to})) form.append(name, value);
+  const to = $('to').value, fields = {file, source: $('from').value, target: to, stream: true};
+  for (const [name, value] of Object.entries(fields)) form.append(name, value);
   state.textContent = 'Translating ' + file.name;
   state.className = 'busy';
   const completed = await documents.run(async () => {
-    const {translatedFileUrl} = await documents.json('/translate_file', form);
-    const answer = await documents.send(new URL(translatedFileUrl).pathname);
+    let url;
+    for await (const {done, of, translatedFileUrl} of documents.events('/translate_file', form)) {
+      url = translatedFileUrl;
+      if (of) showProgress(done / of);
+    }
+    const answer = await documents.send(new URL(url).pathname);
     URL.revokeObjectURL(link.href);
     link.href = URL.createObjectURL(await answer.blob());
     link.download = link.textContent = translatedName(file.name, to);
   });
+  showProgress();
   link.hidden = !completed;
   state.className = '';
   state.textContent = completed ? 'Translated:' : '';

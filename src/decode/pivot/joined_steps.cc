@@ -1,0 +1,98 @@
+// The result of a chain: scores are sums, and alignments are composed through the text in between.
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "core/to_size.h"
+#include "decode/pivot/pivot_steps.h"
+#include "text/alignment/aligned_units.h"
+#include "text/text_sentences.h"
+
+namespace qkv {
+namespace {
+
+// ---- Alignment
+
+// Returns for each token of the next model the token of the model before whose place in the text has most of its bytes.
+// A token without text, such as the end of a sentence, belongs to the token before the next text.
+std::vector<size_t> same_tokens(std::string_view text, const std::vector<std::string>& written,
+                                const std::vector<std::string>& read) {
+  const std::vector<TokenPlace> before = token_places(text, written), next = token_places(text, read);
+  std::vector<size_t> same;
+  size_t first = 0;  // of the tokens before that reaches to this one
+  for (const TokenPlace& place : next) {
+    while (first + 1 < before.size() && before[first].end <= place.begin) first++;
+    size_t best = first, most = 0;
+    for (size_t b = first; b < before.size() && before[b].begin < place.end; b++) {
+      const size_t end = std::min(before[b].end, place.end), begin = std::max(before[b].begin, place.begin);
+      if (end > begin && end - begin > most) best = b, most = end - begin;
+    }
+    same.push_back(best);
+  }
+  return same;
+}
+
+// Returns the pairs of a source token and a target token that have a token in between in common.
+std::vector<Alignment> composed(const Hypothesis& before, const Translation& last, const Hypothesis& translated) {
+  std::vector<Alignment> pairs;
+  if (before.alignment.empty() || translated.alignment.empty()) return pairs;
+  std::vector<std::optional<int32_t>> source_of(before.tokens.size());
+  for (const Alignment& pair : before.alignment)
+    if (to_size(pair.target) < source_of.size()) source_of[to_size(pair.target)] = pair.source;
+  const std::vector<size_t> same = same_tokens(last.source, before.tokens, last.source_tokens);
+  for (const Alignment& pair : translated.alignment) {
+    const size_t between = to_size(pair.source);
+    if (between >= same.size()) continue;
+    if (const auto source = source_of[same[between]]) pairs.push_back({*source, pair.target});
+  }
+  return pairs;
+}
+
+// ---- Sentences
+
+// Returns the sentences of the first text with those of the last: each translation in between is one sentence of the
+// next model, or several. None if a sentence of the next model is not within one of them.
+std::vector<SentencePair> joined_sentences(const std::vector<SentencePair>& before,
+                                           const std::vector<SentencePair>& last, std::string_view text) {
+  if (last.empty()) return {};
+  std::vector<SentencePair> joined;
+  size_t at = 0, next = 0;  // byte of the text in between; sentence of the last model
+  for (const SentencePair& sentence : before) {
+    const size_t begin = text.find(sentence.text, at);
+    if (begin == text.npos) return {};
+    const size_t end = begin + sentence.text.size();
+    at = begin;
+    joined.push_back({sentence.source, ""});
+    while (next < last.size()) {
+      const size_t found = text.find(last[next].source, at);
+      if (found == text.npos || (found < end && found + last[next].source.size() > end)) return {};
+      if (found >= end) break;
+      append_sentence(joined.back().text, text.substr(at, found - at), last[next].text);
+      at = found + last[next++].source.size();
+    }
+    at = end;
+  }
+  return next == last.size() ? joined : std::vector<SentencePair>();
+}
+
+}  // namespace
+
+Translation joined_steps(Translation before, Translation last) {
+  const Hypothesis& first = before.hypotheses.front();
+  for (Hypothesis& h : last.hypotheses) {
+    h.score += first.score;
+    h.log_probability += first.log_probability;
+    h.alignment = composed(first, last, h);
+    h.sentences = joined_sentences(first.sentences, h.sentences, last.source);
+    h.missing_terms.insert(h.missing_terms.begin(), first.missing_terms.begin(), first.missing_terms.end());
+    h.untranslated.insert(h.untranslated.begin(), first.untranslated.begin(), first.untranslated.end());
+  }
+  before.pivot.push_back(std::move(last.source));
+  before.hypotheses = std::move(last.hypotheses);
+  before.notes.insert(before.notes.end(), last.notes.begin(), last.notes.end());
+  return before;
+}
+
+}  // namespace qkv

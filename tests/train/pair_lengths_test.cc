@@ -1,0 +1,77 @@
+// A translator keeps how long the pairs of its training text are.
+#include "train/pair_lengths.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+
+#include "io/runs/run.h"
+#include "qkv/system.h"
+#include "qkv/train.h"
+#include "tests/support/errors.h"
+#include "tests/support/temp_dir.h"
+
+namespace qkv::testing {
+namespace {
+
+// A text of S words.
+std::string words(int64_t count) {
+  std::string text;
+  for (int64_t i = 0; i < count; i++) text += text.empty() ? "a" : " a";
+  return text;
+}
+
+std::string pair(int64_t source, int64_t target) { return words(source) + "\t" + words(target) + "\n"; }
+
+std::optional<SentenceLengths> measure(const std::string& text, int64_t max_length = 100) {
+  const TempFile file("tsv", text);
+  const Tokenizer list = Tokenizer::with_pieces({}, {"<s>", "</s>", "<unk>", "a"}, "<unk>", "list");
+  return measure_lengths(ParallelCorpus({file.path()}), {list, list}, max_length);
+}
+
+TEST(PairLengths, AreThoseOfTheText) {
+  const SentenceLengths found = measure(pair(4, 6) + pair(9, 12) + pair(12, 20)).value();
+  EXPECT_EQ(found.longest, 12);
+  EXPECT_DOUBLE_EQ(found.ratio, 38.0 / 25);
+  EXPECT_DOUBLE_EQ(found.least_deviation, (12 - 9 * 38.0 / 25) / 3);
+  EXPECT_FALSE(found.is_too_short(9, 12));
+  EXPECT_TRUE(found.is_too_short(9, 11));
+  EXPECT_FALSE(found.is_too_short(0, 0));
+}
+
+TEST(PairLengths, OfOnePairInAThousandDoNotCount) {
+  std::string text;
+  for (int i = 0; i < 1998; i++) text += pair(10, 10);
+  const SentenceLengths found = measure(text + pair(90, 90) + pair(80, 10)).value();
+  EXPECT_EQ(found.longest, 10);
+  EXPECT_NEAR(found.least_deviation, 0, 0.05);
+  EXPECT_EQ(measure(text + pair(90, 90) + pair(80, 10) + pair(70, 70)).value().longest, 70);
+}
+
+TEST(PairLengths, OfPairsThatAreNotTrainedOnDoNotCount) {
+  EXPECT_EQ(measure(pair(5, 5) + pair(101, 5) + pair(6, 101) + "a\t\n").value(), measure(pair(5, 5)).value());
+  EXPECT_FALSE(measure("a\t\n"));
+}
+
+TEST(PairLengths, DoNotDependOnTheNumberOfThreads) {
+  std::string text;
+  for (int i = 0; i < 3000; i++) text += pair(1 + i % 37, 1 + i * i % 41);
+  const int before = threads();
+  set_threads(1);
+  const SentenceLengths one = measure(text).value();
+  set_threads(3);
+  EXPECT_EQ(measure(text).value(), one);
+  set_threads(before);
+}
+
+TEST(PairLengths, OfAnEarlierTextCount) {
+  const SentenceLengths now{20, 1.5, -2}, before{30, 1, -1}, shorter{10, 1, -1};
+  EXPECT_EQ(with_earlier(now, before, 100).value(), (SentenceLengths{30, 1.5, -2}));
+  EXPECT_EQ(with_earlier(now, shorter, 100).value(), now);
+  EXPECT_EQ(with_earlier(now, std::nullopt, 100).value(), (SentenceLengths{100, 1.5, -2}));
+  EXPECT_FALSE(with_earlier(std::nullopt, before, 100));
+}
+
+}  // namespace
+}  // namespace qkv::testing
