@@ -9,6 +9,7 @@
 #include "options.h"
 #include "program/lines/summaries.h"
 #include "qkv/error.h"
+#include "qkv/jobs.h"
 #include "qkv/translator.h"
 #include "signals.h"
 
@@ -20,11 +21,6 @@ struct SummarizeCommand {
   bool lines = false, json = false;
   qkv::TranslateOptions summarize;
 };
-
-// The options of a translator that summaries do not use.
-const std::vector<std::string_view> kNotOfSummaries = {
-    "sentences", "protected_parts", "protect",         "glossary",        "n_best",        "alternatives",
-    "alignment", "attention",       "replace_unknown", "attention_layer", "attention_head"};
 
 void summarize(const SummarizeCommand& command) {
   const qkv::Translator translator(command.run);
@@ -53,7 +49,7 @@ void add_summarize_command(CLI::App& app) {
   command->add_flag("--lines", options->lines, "Summarize each line of the files by itself");
   command->add_flag("--json", options->json,
                     "Print one JSON object per text: file, source, hypotheses, tokens, scores");
-  add_options(*command, options->summarize, kNotOfSummaries);
+  add_options(*command, options->summarize, {qkv::kNotOfSummaries.begin(), qkv::kNotOfSummaries.end()});
   require_sampling(*command);
   add_threads_option(*command);
   command->callback([options, command] {

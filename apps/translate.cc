@@ -189,10 +189,59 @@ std::vector<qkv::TranslateOptions> options_of_runs(const CLI::App& command, cons
   return all;
 }
 
+// Adds the runs, the text, and what a chain or an ensemble of runs needs.
+void add_run_options(CLI::App& command, TranslateOptions& o) {
+  command.add_option("run", o.runs, "Run directory; further ones translate what the one before has translated")
+      ->required();
+  command.add_option("--input", o.input, "Text to translate, line by line; - is standard input")
+      ->type_name("FILE")
+      ->capture_default_str();
+  command
+      .add_option("--ensemble", o.ensemble,
+                  "Further run directory whose probabilities are averaged with the first; may be repeated")
+      ->type_name("RUN")
+      ->expected(1)
+      ->take_all();
+  command
+      .add_option("--pivot-language", o.pivot_languages,
+                  "Language of the text between two runs, for models with several; may be repeated")
+      ->type_name("TEXT")
+      ->expected(1)
+      ->take_all();
+}
+
+// Adds the options of prefixes, and of targets, which exclude them.
+void add_given_text_options(CLI::App& command, TranslateOptions& o) {
+  CLI::Option* prefix = command.add_option("--prefix", o.prefix, "Begin every translation with this text");
+  CLI::Option* prefixes =
+      command.add_option("--prefix-file", o.prefixes, "Begin each translation with the text on its line of this file")
+          ->type_name("FILE");
+  prefix->excludes(prefixes);
+  CLI::Option* report =
+      command
+          .add_option("--report", o.report,
+                      "Write sentences whose translations look incomplete to this file, a JSON object for each")
+          ->type_name("FILE");
+  CLI::Option* targets =
+      command.add_option("--score", o.targets, "Score the targets in this file, one per line, do not search")
+          ->type_name("FILE")
+          ->excludes(prefix)
+          ->excludes(prefixes)
+          ->excludes(report);
+  command.add_flag("--tokens", o.targets_are_tokens, "The targets of --score are tokens separated by spaces")
+      ->needs(targets);
+}
+
 // Adds the options of translation. Those of sampling require --sampling.
-void add_translate_options(CLI::App& command, qkv::TranslateOptions& o) {
-  add_options(command, o, {"alignment", "glossary"});  // --json turns the first on, and the second has a file
+void add_translate_options(CLI::App& command, TranslateOptions& o) {
+  add_options(command, o.translate, {"alignment", "glossary"});  // --json turns the first on, and the second has a file
   require_sampling(command);
+  command
+      .add_option("--glossary", o.glossary,
+                  "Terms that translations must have: lines of a source term, a tab and its translation, or several, "
+                  "separated by |")
+      ->type_name("FILE")
+      ->excludes(command.get_option("--score"));
 }
 
 void add_output_options(CLI::App& command, TranslateOptions& o) {
@@ -207,53 +256,36 @@ void add_output_options(CLI::App& command, TranslateOptions& o) {
   flag("--no-alignment", o.no_alignment, "Do not print the alignment with --json");
 }
 
+// Completes the options with those of each run, and with what the output contains.
+void complete(const CLI::App& command, TranslateOptions& o) {
+  check_chain(command, o);
+  if (o.glossary == "-") throw qkv::Error("glossary: must be a file (is -)");
+  if (!o.glossary.empty()) o.translate.glossary = qkv::read_glossary(o.glossary);
+  o.translate.alignment = (o.form.alignment || o.form.json) && !o.no_alignment;
+  o.steps = options_of_runs(command, o);
+  const qkv::TranslationForm given = o.form;
+  o.form = qkv::form_of(o.steps.back(), given.json);
+  o.form.word_scores = given.word_scores;
+  o.form.scores = given.scores || !o.targets.empty();
+}
+
+void run(TranslateOptions& o) {
+  const bool has_out = !o.parts.out.empty();
+  if (has_out && !o.parts.given() && !o.documents.given()) throw CLI::RequiresError("--out", "--in or --document");
+  if (o.documents.given() && !has_out) throw CLI::RequiresError("--document", "--out");
+  if (o.documents.given()) return translate_documents(o);
+  if (o.parts.given()) return translate_parts(o);
+  o.targets.empty() ? translate(o) : score(o);
+}
+
 }  // namespace
 
 void add_translate_command(CLI::App& app) {
   CLI::App* command = app.add_subcommand("translate", "Translate lines of text");
   const auto options = std::make_shared<TranslateOptions>();
-  command->add_option("run", options->runs, "Run directory; further ones translate what the one before has translated")
-      ->required();
-  command->add_option("--input", options->input, "Text to translate, line by line; - is standard input")
-      ->type_name("FILE")
-      ->capture_default_str();
-  command
-      ->add_option("--ensemble", options->ensemble,
-                   "Further run directory whose probabilities are averaged with the first; may be repeated")
-      ->type_name("RUN")
-      ->expected(1)
-      ->take_all();
-  command
-      ->add_option("--pivot-language", options->pivot_languages,
-                   "Language of the text between two runs, for models with several; may be repeated")
-      ->type_name("TEXT")
-      ->expected(1)
-      ->take_all();
-  CLI::Option* prefix = command->add_option("--prefix", options->prefix, "Begin every translation with this text");
-  CLI::Option* prefixes = command
-                              ->add_option("--prefix-file", options->prefixes,
-                                           "Begin each translation with the text on its line of this file")
-                              ->type_name("FILE");
-  prefix->excludes(prefixes);
-  CLI::Option* report = command->add_option("--report", options->report,
-                                            "Write sentences whose translations look incomplete to this file, a JSON "
-                                            "object for each");
-  report->type_name("FILE");
-  CLI::Option* targets =
-      command->add_option("--score", options->targets, "Score the targets in this file, one per line, do not search")
-          ->type_name("FILE")
-          ->excludes(prefix)
-          ->excludes(prefixes)
-          ->excludes(report);
-  command->add_flag("--tokens", options->targets_are_tokens, "The targets of --score are tokens separated by spaces")
-      ->needs(targets);
-  add_translate_options(*command, options->translate);
-  command
-      ->add_option("--glossary", options->glossary,
-                   "Terms that translations must have: lines of a source term, a tab and its translation, or several, "
-                   "separated by |")
-      ->type_name("FILE")
-      ->excludes(targets);
+  add_run_options(*command, *options);
+  add_given_text_options(*command, *options);
+  add_translate_options(*command, *options);
   add_output_options(*command, *options);
   add_parts_options(*command, options->parts, {"--input", "--prefix-file", "--score", "--report"});
   add_documents_options(*command, options->documents,
@@ -261,22 +293,7 @@ void add_translate_command(CLI::App& app) {
                          "--word-scores", "--alignment", "--n-best", "--alternatives", "--attention"});
   add_threads_option(*command);
   command->callback([options, command] {
-    check_chain(*command, *options);
-    if (options->glossary == "-") throw qkv::Error("glossary: must be a file (is -)");
-    if (!options->glossary.empty()) options->translate.glossary = qkv::read_glossary(options->glossary);
-    const bool alignment = (options->form.alignment || options->form.json) && !options->no_alignment;
-    options->translate.alignment = alignment;
-    options->steps = options_of_runs(*command, *options);
-    const qkv::TranslationForm given = options->form;
-    options->form = qkv::form_of(options->steps.back(), given.json);
-    options->form.word_scores = given.word_scores;
-    options->form.scores = given.scores || !options->targets.empty();
-    const bool has_out = !options->parts.out.empty();
-    if (has_out && !options->parts.given() && !options->documents.given())
-      throw CLI::RequiresError("--out", "--in or --document");
-    if (options->documents.given() && !has_out) throw CLI::RequiresError("--document", "--out");
-    if (options->documents.given()) return translate_documents(*options);
-    if (options->parts.given()) return translate_parts(*options);
-    options->targets.empty() ? translate(*options) : score(*options);
+    complete(*command, *options);
+    run(*options);
   });
 }

@@ -10,6 +10,7 @@ from prose import escaped, fence, plain, prose
 MODULES = ("", "layers", "batch", "torch")
 OPTIONS = {  # type of keyword arguments -> where they are described
     "TranslateOptions": "docs/options.md#translation",
+    "SummaryOptions": "docs/commands.md#qkv-summarize",
     "GenerateOptions": "docs/options.md#generation",
     "ScoreOptions": "docs/commands.md#qkv-score",
     "RecommendOptions": "docs/options.md#recommendation",

@@ -96,9 +96,14 @@ TranslationForm form_of(const TranslateOptions& options, bool json);
 // Translates lines as they arrive.
 void translate_lines(const Translator& translator, const LineSource& read, TranslateOptions options,
                      const TranslationForm& form, const LineOutput& output);
-// By a chain of models: one entry of `options` for each.
+// By a chain of models: one entry of `options` for each, or none. Throws Error for another number.
 void translate_lines(const PivotTranslator& chain, const LineSource& read, std::vector<TranslateOptions> options,
                      const TranslationForm& form, const LineOutput& output);
+
+// The options of a translator that summaries do not have.
+inline constexpr std::array<std::string_view, 11> kNotOfSummaries = {
+    "sentences", "protected_parts", "protect",         "glossary",        "n_best",        "alternatives",
+    "alignment", "attention",       "replace_unknown", "attention_layer", "attention_head"};
 
 // How vectors are written: numbers separated by spaces, or a JSON object, in one line each; or all as a float32 array
 // [lines, d] in NumPy's format, version 1.0.

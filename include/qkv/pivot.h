@@ -30,15 +30,18 @@ class PivotTranslator {
 
   // Sets the languages of options that all have the source and the target of the whole chain: the first keep the
   // source, the last the target, and those in between are `between`, one for each text in between, where a model reads
-  // or needs them. Throws Error if there are neither none nor one for each text in between.
+  // or needs them. Throws Error unless there are options for each translator, and unless `between` is empty or has one
+  // entry for each text in between.
   void set_languages(std::vector<TranslateOptions>& options, const std::vector<std::string>& between = {}) const;
 
   // Translates lines, as Translator::translate does; result i belongs to line i. Each model splits its text into
   // sentences by itself. A protected part of a line is protected in the texts in between, too. Translation::pivot has
   // those texts. A hypothesis has the tokens, the token scores and the words of the last model, with an alignment to
   // the tokens of the line; its score and log_probability are the sums over all models. Its `sentences` are those of
-  // the line, and empty if a sentence of a text in between is no part of a sentence before it. Throws Error as
-  // Translator::translate does, and for options that a chain cannot have.
+  // the line, and empty if a sentence of a text in between is no part of a sentence before it. `missing_terms`,
+  // `untranslated` and the notes are those of all models, in order: `untranslated` has sentences of the text that each
+  // model reads, with its translations of them, and notes of later models have the number of the model, such as
+  // "line 3, model 2: …". Throws Error as Translator::translate does, and for options that a chain cannot have.
   std::vector<Translation> translate(const std::vector<std::string>& lines,
                                      const std::vector<TranslateOptions>& options = {},
                                      const std::vector<std::string>& prefixes = {}) const;

@@ -144,9 +144,9 @@ struct Hypothesis {
   std::vector<WordScore> words;               // log p summed over the tokens of each word
   std::vector<Alignment> alignment;           // one for each target token
   std::vector<std::vector<float>> attention;  // [target tokens][source tokens]
-  std::vector<SentencePair> sentences;        // of a line with more than one; an untranslated one has an empty text
+  std::vector<SentencePair> sentences;        // of a line with more than one; those after an early end have empty texts
   std::vector<std::string> missing_terms;     // terms of the glossary in the source whose translations it lacks
-  std::vector<SentencePair> untranslated;     // whose translations are too short: parts of them are probably lacking
+  std::vector<SentencePair> untranslated;     // whose translations are so short that parts are probably missing
 };
 
 struct Translation {
@@ -155,6 +155,7 @@ struct Translation {
   std::vector<Hypothesis> hypotheses;  // best first, never empty
   std::vector<std::string> notes = {};  // on sentences that were split or look untranslated, and on missing terms
   std::vector<std::string> pivot = {};  // of a chain of models (qkv/pivot.h): the texts in between, in order
+  std::string source_prefix = {};       // before the source, whose tokens have it, too
 
   const std::string& text() const { return hypotheses.front().text; }
 };
@@ -174,7 +175,7 @@ struct SourceLine {
   std::string prefix = "";                                 // the beginning of every hypothesis
   std::string source_language = "", target_language = "";  // of this line; "": those of the options
   std::string name = "";                                   // in errors and notes; "": "line" with its number
-  // Parts of the text to protect in addition to those that the options protect, each as often as it is listed.
+  // Parts of the text to protect, each as often as it is listed; occurrences that the options protect count.
   std::vector<std::string> keep = {};
 };
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from typing import Any, Callable, TypeVar
+from typing import Any, Callable, Iterable, TypeVar
 
 from . import _qkv
 from ._option_texts import TEXTS
@@ -20,6 +20,14 @@ def documents_options(name: str) -> Callable[[Function], Function]:
         return function
 
     return append
+
+
+def check_options(function: str, name: str, options: Iterable[str]) -> None:
+    """Raises TypeError for an option that this struct does not have."""
+    allowed = {field["name"] for field in _qkv.option_fields()[name]}
+    for option in options:
+        if option not in allowed:
+            raise TypeError(f"{function}() got an unexpected keyword argument '{option}'")
 
 
 def checked_texts(name: str, values: Any) -> list[str]:

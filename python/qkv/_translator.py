@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, Sequence
 
 from . import _qkv
-from ._arguments import check_text, checked_texts, documents_options
+from ._arguments import check_options, check_text, checked_texts, documents_options
 from ._attention_map import AttentionMap
 from ._tables import column_values, is_tabular
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from typing_extensions import Unpack
 
-    from ._options import TranslateOptions
+    from ._options import SummaryOptions, TranslateOptions
 
 
 @dataclass(frozen=True)
@@ -62,9 +62,9 @@ class Hypothesis:
     words: list[tuple[str, float]]  # log p summed over the tokens of each word
     alignment: list[tuple[int, int]]  # (source token, target token); only with the option alignment
     attention: list[list[float]]  # [target tokens][source tokens]; only with the option attention
-    sentences: list[tuple[str, str]]  # of a text of several: each with its translation, "" for an untranslated one
+    sentences: list[tuple[str, str]]  # of a text of several: each with its translation, "" after an early end
     missing_terms: list[str]  # terms of the glossary in the source whose translations it lacks
-    untranslated: list[tuple[str, str]]  # sentences and their translations, which are too short: parts probably lack
+    untranslated: list[tuple[str, str]]  # sentences whose translations are so short that parts are probably missing
 
 
 @dataclass(frozen=True)
@@ -106,8 +106,8 @@ class Translator:
         self, run_directory: str | os.PathLike[str], ensemble: Iterable[str | os.PathLike[str]] = ()
     ) -> None:
         self._translator = _qkv.Translator(os.fspath(run_directory), [os.fspath(run) for run in ensemble])
-        self._run = os.fspath(run_directory)
-        self._defaults = _qkv.default_translate_options(self._run)
+        self._defaults = _qkv.default_translate_options(os.fspath(run_directory))
+        self._summary_defaults, self._no_summaries = _summary_defaults(os.fspath(run_directory))
 
     @documents_options("TranslateOptions")
     def translate(
@@ -146,8 +146,8 @@ class Translator:
             warnings.warn(note, stacklevel=2)
         return [_translation(t) for t in found]
 
-    @documents_options("TranslateOptions")
-    def summarize(self, texts: Iterable[str], **options: Unpack[TranslateOptions]) -> list[Translation]:
+    @documents_options("SummaryOptions")
+    def summarize(self, texts: Iterable[str], **options: Unpack[SummaryOptions]) -> list[Translation]:
         """Summarizes texts with a model of whole texts: BART, Pegasus, T5, or one trained on texts and their summaries.
 
         Result i belongs to text i, whose line breaks the model reads as it was trained to. The defaults are those of qkv
@@ -159,12 +159,15 @@ class Translator:
         ['the dog runs\\nin the park .']
 
         texts: strings; or a column of strings of pandas, polars or pyarrow.
-        options: those of translate.
 
-        Raises qkv.Error, a ValueError, for a run that translates sentences, and for an invalid text or option.
+        Raises qkv.Error, a ValueError, for a run that translates sentences, and for an invalid text or option, and TypeError
+        for an option that summaries do not have, such as n_best.
         """
+        check_options("summarize", "SummaryOptions", options)
+        if self._no_summaries:
+            raise _qkv.Error(self._no_summaries)
         found, notes = self._translator.translate(
-            checked_texts("texts", texts), {**_qkv.default_summary_options(self._run), **options}, [], None)
+            checked_texts("texts", texts), {**self._summary_defaults, **options}, [], None)
         for note in notes:
             warnings.warn(note, stacklevel=2)
         return [_translation(t) for t in found]
@@ -343,6 +346,14 @@ class Translator:
     def languages(self) -> list[str]:
         """The codes of the languages of a model with several; empty for other models."""
         return self._translator.languages()
+
+
+def _summary_defaults(run: str) -> tuple[dict[str, Any], str]:
+    """Returns the defaults of summaries and "", or no defaults and the reason why the run has no summaries."""
+    try:
+        return _qkv.default_summary_options(run), ""
+    except _qkv.Error as error:
+        return {}, str(error)
 
 
 def _translate_document(

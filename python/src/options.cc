@@ -11,6 +11,7 @@
 #include "qkv/error.h"
 #include "qkv/generator.h"
 #include "qkv/import.h"
+#include "qkv/jobs.h"
 #include "qkv/language.h"
 #include "qkv/layers.h"
 #include "qkv/recommendation.h"
@@ -82,6 +83,15 @@ nb::list fields_of(Options options = {}) {
     entry["help"] = nb::str(field.help.data(), field.help.size());
     fields.append(entry);
   });
+  return fields;
+}
+
+// Returns the fields of the options of summaries.
+nb::list summary_fields() {
+  nb::list fields;
+  for (const nb::handle field : fields_of<TranslateOptions>())
+    if (std::ranges::find(kNotOfSummaries, nb::cast<std::string>(field["name"])) == kNotOfSummaries.end())
+      fields.append(field);
   return fields;
 }
 
@@ -218,6 +228,7 @@ void bind_options(nb::module_& m) {
   m.def("option_fields", [] {
     nb::dict all;
     all["TranslateOptions"] = fields_of<TranslateOptions>();
+    all["SummaryOptions"] = summary_fields();
     all["GenerateOptions"] = fields_of<GenerateOptions>();
     all["ScoreOptions"] = fields_of<ScoreOptions>();
     all["RecommendOptions"] = fields_of<RecommendOptions>();

@@ -162,11 +162,6 @@ class GenerationReader {
   std::set<std::string> taken_;
 };
 
-// The error names the setting by our option, whose range it misses.
-void check_defaults(DecodingDefaults defaults, const std::string& where) {
-  visit_fields(defaults, RangeChecker(where + ": "));
-}
-
 // transformers counts the start token and forced ones in lengths; here they are no part of a translation.
 void read_lengths(GenerationReader& reader, int64_t forced, DecodingDefaults& defaults) {
   const Settings& s = reader.settings();
@@ -254,9 +249,20 @@ TextOfFile summary_block(const Settings& config) {
   return {block.dump(), fmt::format("{}, {}.{}", config.where(), kTasks, names.front())};
 }
 
+// Returns the prefix of the task or, where that has none, of the model; no value for an empty one.
+std::optional<std::string> read_prefix(const Settings& task, const Settings& config) {
+  constexpr const char* kName = "prefix";
+  const Settings& settings = task.find(kName) ? task : config;
+  std::string prefix = settings.text(kName, "");
+  if (prefix.size() > kMaxSourcePrefix)
+    fail("{}: {} must have at most {} bytes (has {})", settings.where(), kName, kMaxSourcePrefix, prefix.size());
+  if (prefix.empty()) return {};
+  return prefix;
+}
+
 GenerationSettings finish(const GenerationReader& reader, GenerationSettings settings) {
   settings.where = reader.settings().where();
-  check_defaults(settings.defaults, settings.where);
+  check_defaults(settings.defaults, settings.where + ": ");  // an error names the setting by our option
   settings.left = reader.left();
   return settings;
 }
@@ -286,8 +292,7 @@ GenerationSettings read_summary_settings(const Settings& config, const DecodingD
   GenerationReader reader(block, where);
   GenerationSettings found;
   DecodingDefaults& d = found.defaults;
-  d.source_prefix = reader.settings().text("prefix", config.text("prefix", ""));
-  if (d.source_prefix->empty()) d.source_prefix.reset();
+  d.source_prefix = read_prefix(reader.settings(), config);
   reader.taken("prefix");
   reader.take("num_beams", d.beam);
   reader.take("length_penalty", d.length_penalty);

@@ -2,6 +2,7 @@
 // batches translated by workers, and lines written in the order of the input.
 #pragma once
 
+#include <algorithm>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -87,7 +88,11 @@ struct LinePart {
   std::shared_ptr<const Glossary> glossary = nullptr;
   std::vector<LinePart> clauses = {};  // translated in its place, because its own translation is too short
 
-  int64_t source_tokens() const { return std::ssize(source) - std::ssize(edges.before) - std::ssize(edges.after); }
+  // The number of tokens of the text, without those around it.
+  int64_t source_tokens() const {
+    return std::max<int64_t>(
+        0, std::ssize(source) - std::ssize(edges.before) - std::ssize(edges.after) - edges.prefix_tokens);
+  }
 };
 
 // A line of the stream and its results.

@@ -11,6 +11,7 @@
 #include "core/to_size.h"
 #include "decode/search/search.h"
 #include "decode/terms/parts_to_keep.h"
+#include "io/runs/decoding_defaults.h"
 #include "io/runs/translation_config.h"
 #include "text/pieces/byte_pairs.h"
 #include "text/sentence_characters.h"
@@ -133,9 +134,10 @@ ReducedText text_of(const LinePart& part) {
   return source;
 }
 
-// The tokens of a source without those around it.
+// The tokens of a source without those around it. The last one of a prefix may hold the beginning of the text.
 TokenRange source_range(const LinePart& part) {
-  return {part.edges.before.size(), part.source.size() - part.edges.after.size()};
+  const size_t end = part.source.size() - part.edges.after.size();
+  return {end - to_size(std::max<int64_t>(1, part.source_tokens())), end};
 }
 
 }  // namespace
@@ -154,13 +156,16 @@ SentenceEdges TranslationText::edges_between(const std::string& from, const std:
                                              const std::string& prefix) const {
   if (tokens_.target_language == TargetLanguage::none) refuse_tagged_language(tokenizers_.source, to);
   SentenceEdges edges = edges_of(tokens_, from, to);
-  if (!prefix.empty()) edges.prefix = prepare(prefix);
+  if (!prefix.empty()) {
+    edges.prefix = prepare(prefix);
+    edges.prefix_tokens = std::ssize(tokenizers_.source.encode(edges.prefix));
+  }
   return edges;
 }
 
 void TranslationText::check_source_prefix(const std::string& prefix) const {
-  constexpr size_t kMostBytes = 1024;
-  if (prefix.size() > kMostBytes) fail("source_prefix must have at most {} bytes (has {})", kMostBytes, prefix.size());
+  if (prefix.size() > kMaxSourcePrefix)
+    fail("source_prefix must have at most {} bytes (has {})", kMaxSourcePrefix, prefix.size());
   if (const size_t bad = find_invalid_utf8(prefix); bad != std::string::npos)
     fail("source_prefix: byte {} is not valid UTF-8", bad + 1);
   if (const int64_t tokens = std::ssize(tokenizers_.source.encode(prefix)); tokens > max_length_ / 2)
@@ -252,7 +257,7 @@ void TranslationText::split(Line& line, const TranslateOptions& options, const T
   if (rules.protected_parts && line.source.prefix.empty()) parts = rules.protected_parts->find(text);
   if (line.source.prefix.empty() && !options.on_token) protect_again(text, line.source.keep, parts);
   if (options.sentences == Sentences::line || options.alternatives || !line.source.prefix.empty())
-    return add_sentence(line, {text, parts, edges, options, rules});
+    return add_sentence(line, {text, parts, edges, options, rules, true});
   TextSentences split = split_text_sentences(text, splitter_);
   if (!parts.empty()) join_across(split, text, parts);
   std::span<const ProtectedPart> left = parts;
@@ -282,9 +287,12 @@ void TranslationText::add_sentence(Line& line, const SentenceToTranslate& senten
   const int64_t longest = longest_source(sentence);
   std::vector<LinePart> pieces = cut(whole, longest);
   if (pieces.size() > 1)
-    line.notes.push_back(fmt::format("{}{}longer than the model{}{} tokens, split into {} parts", named(line),
+    line.notes.push_back(fmt::format("{}{}longer than the {}, split into {} parts", named(line),
                                      sentence.text == line.source.text ? "" : "a sentence is ",
-                                     longest < max_length_ ? " was trained for, " : "'s ", longest, pieces.size()));
+                                     longest < max_length_
+                                         ? fmt::format("{} tokens that the model was trained for", lengths_->longest)
+                                         : fmt::format("model's {} tokens", max_length_),
+                                     pieces.size()));
   for (LinePart& piece : pieces) {
     if (piece.source.empty()) {
       for (const KeptPart& kept : piece.kept) line.space_after += kept.text;
@@ -299,14 +307,19 @@ void TranslationText::add_sentence(Line& line, const SentenceToTranslate& senten
 // Returns the largest number of tokens, with those around it, that a sentence may have in one part. Lines that stay
 // whole may have more than the model was trained for.
 int64_t TranslationText::longest_source(const SentenceToTranslate& sentence) const {
-  if (!lengths_ || sentence.options.sentences == Sentences::line) return max_length_;
-  return std::min(max_length_,
-                  lengths_->longest + std::ssize(sentence.edges.before) + std::ssize(sentence.edges.after));
+  if (!lengths_ || sentence.stays_whole) return max_length_;
+  const SentenceEdges& edges = sentence.edges;
+  const int64_t around = std::ssize(edges.before) + std::ssize(edges.after) + edges.prefix_tokens;
+  return std::min(max_length_, lengths_->longest + around);
 }
 
-// Cuts a part at the ends of sentences and clauses, so that each piece has at most this many tokens.
+// Cuts a part at the ends of sentences and clauses, so that each piece has at most this many tokens. A character that
+// has more is a piece by itself.
 std::vector<LinePart> TranslationText::cut(const LinePart& whole, int64_t most_tokens) const {
-  const auto fits = [&](std::string_view text) { return std::ssize(source_ids(text, whole.edges)) <= most_tokens; };
+  const auto fits = [&](std::string_view text) {
+    const int64_t tokens = std::ssize(source_ids(text, whole.edges));
+    return tokens <= most_tokens || (tokens <= max_length_ && count_characters(text) == 1);
+  };
   const std::vector<std::string> texts = split_long(whole.text, fits);
   std::vector<KeptPart> kept = whole.kept;
   std::span<KeptPart> left = kept;
@@ -392,13 +405,12 @@ bool TranslationText::is_too_short(const PartLengths& lengths) const {
 }
 
 void TranslationText::find_clauses(LinePart& part, const TranslateOptions& options) const {
-  constexpr int64_t kFewest = 8;  // tokens, which have room for a character of any vocabulary
   if (options.sentences == Sentences::line || options.alternatives || options.sampling || !part.prefix.empty() ||
       part.found.empty())
     return;
   if (PartLengths whole; whole.add(part, part.found.front()), !is_too_short(whole)) return;
-  const int64_t tokens = part.source_tokens(), edges = std::ssize(part.source) - tokens;
-  std::vector<LinePart> clauses = cut(part, edges + std::max(kFewest, (tokens + 1) / 2));
+  const int64_t tokens = part.source_tokens(), around = std::ssize(part.source) - tokens;
+  std::vector<LinePart> clauses = cut(part, around + (tokens + 1) / 2);
   const bool are_texts = std::ranges::none_of(clauses, [](const LinePart& clause) { return clause.source.empty(); });
   if (clauses.size() > 1 && are_texts) part.clauses = std::move(clauses);
 }
@@ -433,6 +445,7 @@ Translation TranslationText::result(Line& line, const TranslateOptions& options)
   use_clauses(line);
   Translation result;
   result.source = line.source.text;
+  if (!line.parts.empty()) result.source_prefix = line.parts.front().edges.prefix;
   size_t count = 1;
   std::vector<size_t> sources_before;  // number of source tokens before each part, and of all
   for (const LinePart& part : line.parts) {
@@ -449,8 +462,8 @@ Translation TranslationText::result(Line& line, const TranslateOptions& options)
     result.notes.push_back(fmt::format("{}the translation lacks the glossary's term for {}", named(line),
                                        excerpt(fmt::format("{}", fmt::join(missing, ", ")))));
   for (const SentencePair& sentence : result.hypotheses.front().untranslated)
-    result.notes.push_back(
-        fmt::format("{}{} looks untranslated, as {}", named(line), excerpt(sentence.source), excerpt(sentence.text)));
+    result.notes.push_back(fmt::format("{}the translation of {} looks incomplete: {}", named(line),
+                                       excerpt(sentence.source), excerpt(sentence.text)));
   return result;
 }
 
@@ -486,11 +499,11 @@ Hypothesis TranslationText::joined(const Line& line, size_t k, const std::vector
       append(all, next, part.space, sources_before[p]);
   }
   if (line.parts.size() > 1) all.score = score.score();
-  all.text.insert(0, line.space_before);
-  if (line.parts.empty() || !line.parts.back().is_stopped) all.text += line.space_after;
   for (size_t i = 0; i < lengths.size(); i++)
     if (is_too_short(lengths[i]))
       all.untranslated.push_back({line.sentences[i].source, sentences.empty() ? all.text : sentences[i].text});
+  all.text.insert(0, line.space_before);
+  if (line.parts.empty() || !line.parts.back().is_stopped) all.text += line.space_after;
   all.sentences = std::move(sentences);
   return all;
 }

@@ -35,6 +35,7 @@ struct SentenceToTranslate {
   const SentenceEdges& edges;
   const TranslateOptions& options;
   const TermRules& rules;
+  bool stays_whole = false;  // unless it is longer than max_length
 };
 
 // Tokens of parts and of their translations.

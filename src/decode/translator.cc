@@ -165,18 +165,13 @@ void Translator::translate(const LineSource& read, const std::function<void(Tran
   };
   steps.write = [&](Line&& line) {
     Translation translation = s.text.result(line, options);
-    for (const std::string& note : translation.notes)
-      if (options.on_note) options.on_note(note);
-    for (const SentencePair& sentence : translation.hypotheses.front().untranslated)
-      if (options.on_untranslated) options.on_untranslated(line.number, sentence);
+    report_translation(translation, line.number, options);
     write(std::move(translation));
   };
   steps.progress = options.on_progress;
-  const int64_t side_by_side =
-      options.sampling || options.alternatives ? std::max(options.n_best, options.beam) : options.beam;
   const int64_t workers = options.on_token && options.workers == 0 ? 1 : options.workers;
   const ArenaPool::Lease lease(s.arenas, worker_count(workers));
-  const int64_t batch_tokens = std::max<int64_t>(1, options.batch_tokens / side_by_side);
+  const int64_t batch_tokens = std::max<int64_t>(1, options.batch_tokens / hypotheses_at_once(options));
   run_pipeline(steps, {batch_tokens, options.window, options.on_token != nullptr}, lease.arenas());
 }
 
@@ -198,19 +193,8 @@ std::vector<std::string> Translator::languages() const {
 
 std::vector<Translation> Translator::translate(const std::vector<std::string>& lines, const TranslateOptions& options,
                                                const std::vector<std::string>& prefixes) const {
-  if (!prefixes.empty() && prefixes.size() != lines.size())
-    fail("prefixes must be one for each of {} lines (are {})", lines.size(), prefixes.size());
-  std::vector<Translation> translations;
-  size_t next = 0;
-  const auto read = [&](SourceLine& line, bool) {
-    if (next == lines.size()) return Next::end;
-    line = {lines[next], prefixes.empty() ? "" : prefixes[next]};
-    next++;
-    return Next::line;
-  };
-  translate(
-      read, [&](Translation&& t) { translations.push_back(std::move(t)); }, options);
-  return translations;
+  return translate_all(lines, prefixes,
+                       [&](const LineSource& read, const auto& write) { translate(read, write, options); });
 }
 
 std::future<std::vector<Translation>> Translator::translate_async(std::vector<std::string> lines,

@@ -1,12 +1,16 @@
 // The implementation of qkv::Translator: its models and tokenizers, and the translation of parts of lines.
 #pragma once
 
+#include <algorithm>
+#include <cstdint>
 #include <mutex>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/arena_pool.h"
+#include "core/fail.h"
 #include "decode/engine/ensemble.h"
 #include "decode/translation_text.h"
 #include "io/runs/run.h"
@@ -65,6 +69,38 @@ bool report_token(const TokenEvent& event, LinePart& part, const Tokenizer& toke
                                          event.last && part.is_last});
   part.is_stopped = ends && is_only;
   return ends;
+}
+
+// Returns the number of hypotheses of a sentence that a batch has side by side.
+inline int64_t hypotheses_at_once(const TranslateOptions& options) {
+  return options.sampling || options.alternatives ? std::max(options.n_best, options.beam) : options.beam;
+}
+
+// Calls the callbacks for a translation that is complete. line: its number, from 0.
+inline void report_translation(const Translation& translation, int64_t line, const TranslateOptions& options) {
+  for (const std::string& note : translation.notes)
+    if (options.on_note) options.on_note(note);
+  for (const SentencePair& sentence : translation.hypotheses.front().untranslated)
+    if (options.on_untranslated) options.on_untranslated(line, sentence);
+}
+
+// Returns the translations of lines by a function that translates a stream of them: stream(read, write). Throws Error
+// unless there are no prefixes or one for each line.
+template <class Stream>
+std::vector<Translation> translate_all(const std::vector<std::string>& lines, const std::vector<std::string>& prefixes,
+                                       const Stream& stream) {
+  if (!prefixes.empty() && prefixes.size() != lines.size())
+    fail("prefixes must be one for each of {} lines (are {})", lines.size(), prefixes.size());
+  std::vector<Translation> translations;
+  size_t next = 0;
+  const auto read = [&](SourceLine& line, bool) {
+    if (next == lines.size()) return Next::end;
+    line = {lines[next], prefixes.empty() ? "" : prefixes[next]};
+    next++;
+    return Next::line;
+  };
+  stream(read, [&](Translation&& t) { translations.push_back(std::move(t)); });
+  return translations;
 }
 
 }  // namespace qkv

@@ -141,16 +141,16 @@ std::string with_line_ends(std::string_view text, std::string_view line_end) {
   return with;
 }
 
-std::string write_translation(const SplitText& document, const TextPart& part,
-                              const std::vector<std::string>& source_tokens, const Hypothesis& chosen,
-                              std::span<const std::string> replacements) {
+std::string write_translation(const SplitText& document, const TextPart& part, const Translation& translation,
+                              const Hypothesis& chosen, std::span<const std::string> replacements) {
   if (chosen.text == part.text)
     return bytes_within(document, part, part.source.value_or(ByteRange{part.begin, part.end}), replacements);
   const std::string text = part.lines > 1 ? break_lines(chosen.text, part.lines) : chosen.text;
   AlignedUnits aligned;
   std::vector<PlacedTag> placed;
   if (!part.tags.empty()) {
-    aligned = align_units(part.text, source_tokens, chosen);
+    const auto places = places_in_source(translation.source_prefix, part.text, translation.source_tokens);
+    aligned = align_units(part.text, places, chosen);
     placed = place_tags(part, aligned);
   }
   const std::string written = TagWriter(document, part, text, aligned, replacements).write(placed);
@@ -179,7 +179,7 @@ std::string break_lines(std::string text, size_t count) {
 std::string restore_markup(const SplitText& document, const TextPart& part, const Translation& translation,
                            size_t hypothesis, std::span<const std::string> replacements) {
   const Hypothesis& chosen = translation.hypotheses.at(hypothesis);
-  return part.before + write_translation(document, part, translation.source_tokens, chosen, replacements) + part.after;
+  return part.before + write_translation(document, part, translation, chosen, replacements) + part.after;
 }
 
 }  // namespace qkv

@@ -11,7 +11,7 @@ namespace qkv {
 namespace {
 
 constexpr int64_t kMostPairs = 50'000;
-constexpr int64_t kOutliers = 1'000;  // one pair of so many may be longer, or deviate by more
+constexpr int64_t kOutliers = 1'000;  // one pair of this number may be longer, or deviate by more
 
 using Pairs = std::vector<std::pair<int64_t, int64_t>>;  // tokens of the source and the target
 
@@ -47,7 +47,7 @@ std::optional<SentenceLengths> measure_lengths(const ParallelCorpus& text, const
       all_sources += source;
       all_targets += target;
     }
-  if (pairs.empty()) return std::nullopt;
+  if (std::ssize(pairs) < kOutliers) return std::nullopt;
   const int64_t outliers = std::ssize(pairs) / kOutliers;
   lengths.longest = nth(sources, outliers, std::ranges::greater());
   lengths.ratio = static_cast<double>(all_targets) / static_cast<double>(all_sources);
@@ -60,7 +60,8 @@ std::optional<SentenceLengths> measure_lengths(const ParallelCorpus& text, const
 
 std::optional<SentenceLengths> with_earlier(std::optional<SentenceLengths> lengths,
                                             const std::optional<SentenceLengths>& earlier, int64_t max_length) {
-  if (lengths) lengths->longest = std::max(lengths->longest, earlier ? earlier->longest : max_length);
+  if (!lengths) return earlier;
+  lengths->longest = std::max(lengths->longest, earlier ? earlier->longest : max_length);
   return lengths;
 }
 

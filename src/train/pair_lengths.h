@@ -11,7 +11,8 @@
 namespace qkv {
 
 // Measures the pairs of the text that are trained on: those of 1 to `max_length` tokens on each side, of a sample if it
-// has more than some 50,000. Returns nothing if there are none. The result does not depend on the number of threads.
+// has more than some 50,000. Returns nothing if there are fewer than 1,000. The result does not depend on the number of
+// threads.
 std::optional<SentenceLengths> measure_lengths(const ParallelCorpus& text, const TokenizerPair& tokenizers,
                                                int64_t max_length);
 

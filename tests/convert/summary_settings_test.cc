@@ -132,11 +132,27 @@ TEST_F(SummarySettings, OfWrongTypesAndOutsideTheirRangesAreRefused) {
   EXPECT_EQ(error_with({{"early_stopping", "soon"}}),
             where + "early_stopping must be true, false or never (is \"\\\"soon\\\"\")");
   EXPECT_EQ(error_with({{"prefix", 3}}), where + "prefix must be a string");
+  EXPECT_EQ(error_with({{"prefix", std::string(1025, 'a')}}), where + "prefix must have at most 1024 bytes (has 1025)");
   EXPECT_EQ(error_with(std::string("beam")), "model/config.json: task_specific_params.summarization must be an object");
   use("t5", {{"task_specific_params", json::array({1})}});
   EXPECT_EQ(error(), "model/config.json: task_specific_params must be an object");
   use("t5", {{"prefix", json::array()}});
   EXPECT_EQ(error(), "model/config.json: prefix must be a string");
+  use("t5", {{"prefix", std::string(1025, 'a')}});
+  EXPECT_EQ(error(), "model/config.json: prefix must have at most 1024 bytes (has 1025)");
+}
+
+TEST_F(SummarySettings, HavePrefixesOfUpTo1024BytesOfUtf8) {
+  use("t5", {{"prefix", std::string(1024, ' ')}});
+  EXPECT_EQ(options().source_prefix.size(), 1024U);
+  const std::string not_json = ": not valid JSON at byte ";
+  for (const std::string name : {"summary.json", "decoding.json"}) {
+    testing::spill(run() + "/" + name, "{\"source_prefix\": \"a\xff\"}");
+    const std::string error = error_of([&] { default_summary_options(run()); });
+    EXPECT_TRUE(error.starts_with(run() + "/" + name + not_json)) << error;
+  }
+  testing::spill(model() + "/config.json", "{\"model_type\": \"t5\", \"prefix\": \"a\xff\"}");
+  EXPECT_TRUE(error().starts_with("model/config.json" + not_json)) << error();
 }
 
 TEST_F(SummarySettings, OfModelsOfSentencesAreNotRead) {
@@ -160,7 +176,12 @@ TEST_F(SummarySettings, StayInAQuantizedRunAndAreCheckedWhenRead) {
   EXPECT_NE(error_with(R"({"beam": 0})").find("summary.json: beam must be between 1 and 1024 (is 0)"),
             std::string::npos);
   EXPECT_NE(error_with(R"({"prefix": ""})").find("summary.json: "), std::string::npos);
+  const std::string long_prefix = json({{"source_prefix", std::string(1025, 'a')}}).dump();
+  const std::string too_long = "source_prefix must have at most 1024 bytes (has 1025)";
+  EXPECT_EQ(error_with(long_prefix), run() + "/summary.json: " + too_long);
   EXPECT_NE(error_with(R"({"sentences": "auto"})").find("translates sentences"), std::string::npos);
+  testing::spill(run() + "/decoding.json", long_prefix);
+  EXPECT_EQ(error_of([&] { default_translate_options(run()); }), run() + "/decoding.json: " + too_long);
 }
 
 TEST_F(SummarySettings, PrefixesAreTokenizedWithTheText) {

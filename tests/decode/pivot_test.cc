@@ -1,9 +1,11 @@
 // A chain of translators: texts in between, scores, alignments, and what stays as it is.
 #include "qkv/pivot.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <map>
 #include <optional>
 #include <utility>
@@ -11,6 +13,7 @@
 #include "core/to_size.h"
 #include "decode/pivot/pivot_steps.h"
 #include "decode/terms/parts_to_keep.h"
+#include "qkv/jobs.h"
 #include "tests/decode/random_run.h"
 #include "tests/documents/translations.h"
 #include "tests/support/errors.h"
@@ -193,6 +196,59 @@ TEST_F(PivotTest, OptionsThatAChainCannotHaveAreRefused) {
               two.set_languages(options, {"en", "fr"});
             }),
             "pivot languages must be 1, one for each text in between (are 2)");
+  for (const size_t count : {0, 1, 3}) {
+    options.resize(count);
+    const std::string wanted = fmt::format("options must be one for each of 2 models in a chain (are {})", count);
+    EXPECT_EQ(error_of([&] { two.set_languages(options, {"en"}); }), wanted);
+  }
+  EXPECT_EQ(error_of([&] {
+              translate_lines(two, [](SourceLine&, bool) { return Next::end; }, std::vector<TranslateOptions>(3), {},
+                              {});
+            }),
+            "options must be one for each of 2 models in a chain (are 3)");
+}
+
+TEST_F(PivotTest, ErrorsAndNotesOfLaterModelsHaveTheirNumber) {
+  const PivotTranslator two = chain();
+  const PivotSteps steps({&two.translators()[0], &two.translators()[1]}, {});
+  const Translation before = testing::unchanged("the dog");
+  EXPECT_EQ(steps.line(0, {"der Hund"}, nullptr, 2).name, "");
+  EXPECT_EQ(steps.line(1, {"der Hund"}, &before, 2).name, "line 3, model 2");
+  EXPECT_EQ(steps.line(1, {"der Hund"}, &before).name, "model 2");
+  SourceLine named{"der Hund"};
+  named.name = "a.txt, line 1";
+  EXPECT_EQ(steps.line(1, named, &before, 2).name, "a.txt, line 1, model 2");
+
+  std::string long_text = "the dog";
+  for (size_t i = 0; i < 40; i++) long_text += " sees the cat";
+  const Translation longer = testing::unchanged(long_text);
+  Line line;
+  line.number = 2;
+  line.source = steps.line(1, {"der Hund"}, &longer, line.number);
+  steps.read(1, line);
+  ASSERT_EQ(line.notes.size(), 1u);
+  EXPECT_TRUE(line.notes.front().starts_with("line 3, model 2: longer than ")) << line.notes.front();
+}
+
+TEST_F(PivotTest, InvalidTextInBetweenIsRepairedInLinearTime) {
+  const PivotTranslator two = chain();
+  const PivotSteps steps({&two.translators()[0], &two.translators()[1]}, {});
+  constexpr size_t kBytes = 400'000;
+  std::string text = "a\xe2\x82\xff" + std::string(kBytes, '\xff') + "\xe2\x82\xac";
+  const Translation before = testing::unchanged(text);
+  const std::string read = steps.line(1, {"x"}, &before).text;
+  std::string wanted = "a\uFFFD\uFFFD\uFFFD";
+  for (size_t i = 0; i < kBytes; i++) wanted += "\uFFFD";
+  EXPECT_TRUE(read == wanted + "\u20AC") << read.size();
+}
+
+TEST_F(PivotTest, TheSourcePrefixOfTheResultIsThatOfTheFirstModel) {
+  const PivotTranslator two = chain();
+  std::vector<TranslateOptions> options = short_options();
+  options[1].source_prefix = "the cat: ";
+  const Translation found = two.translate({"the dog sees the cat"}, options).front();
+  EXPECT_EQ(two.translators()[1].translate({"the dog"}, options[1]).front().source_prefix, "the cat: ");
+  EXPECT_EQ(found.source_prefix, "");
 }
 
 TEST_F(PivotTest, AnErrorNamesTheLineOnce) {
@@ -213,6 +269,18 @@ TEST(JoinedSteps, AlignmentsMeetInTheTextInBetween) {
   EXPECT_EQ(joined.pivot, std::vector<std::string>{"the old dog"});
   EXPECT_EQ(joined.hypotheses.front().alignment, (std::vector<Alignment>{{0, 0}, {2, 1}, {1, 2}}));
   EXPECT_EQ(joined.text(), "le chien âgé");
+}
+
+TEST(JoinedSteps, TokensOfASourcePrefixAreNotThoseOfTheText) {
+  const Translation before =
+      testing::translation({"▁ich", "▁will", "▁gehen"}, {"▁I", "▁want", "▁to", "▁go"}, {0, 1, 2, 2});
+  const std::vector<std::string> prefix = {"▁translate", "▁English", "▁to", "▁French", ":"};
+  std::vector<std::string> read = prefix;
+  for (const char* token : {"▁I", "▁want", "▁to", "▁go", "</s>"}) read.emplace_back(token);
+  Translation last = testing::translation(read, {"▁je", "▁veux", "▁aller", "▁x"}, {5, 6, 7, 2});
+  last.source = "I want to go", last.source_prefix = "translate English to French: ";
+  const auto alignment = joined_steps(before, last).hypotheses.front().alignment;
+  EXPECT_EQ(alignment, (std::vector<Alignment>{{0, 0}, {1, 1}, {2, 2}, {0, 3}}));
 }
 
 TEST(JoinedSteps, ScoresAreAddedAndNotesFollow) {
@@ -261,6 +329,29 @@ TEST(PartsToKeep, AreProtectedAsOftenAsTheyAreListed) {
   std::vector<ProtectedPart> parts;
   protect_again("tag ta", Strings{"ta"}, parts);
   EXPECT_EQ(parts, (std::vector<ProtectedPart>{{4, 6}}));  // the word, not a part of another one
+}
+
+// 200 parts have 200 lengths up to 2 KB: comparing each of them at each byte would take 40 GB of reading.
+TEST(PartsToKeep, LongTextsWithManyPartsTakeShortTime) {
+  std::string text(200'000, 'a');
+  std::vector<std::string> keep;
+  for (size_t i = 1; i <= 200; i++) keep.push_back(std::string(10 * i, 'a') + "b");
+  for (size_t i = 0; i < 200; i += 2) text += " " + keep[i];
+  text += std::string(20'000, 'a');
+  std::vector<ProtectedPart> parts;
+  const auto begin = std::chrono::steady_clock::now();
+  protect_again(text, keep, parts);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5));
+  ASSERT_EQ(parts.size(), 100u);
+  for (size_t i = 0; i < parts.size(); i++)
+    EXPECT_EQ(text.substr(parts[i].begin, parts[i].end - parts[i].begin), keep[2 * i]);
+}
+
+TEST(PartsToKeep, LongerPartsComeFirstAndNoneOverlap) {
+  std::vector<ProtectedPart> parts = {{0, 2}};
+  const std::vector<std::string> keep = {"ab", "abc", "bc", "ab", "xx"};
+  protect_again("xx abc ab bc", keep, parts);
+  EXPECT_EQ(parts, (std::vector<ProtectedPart>{{0, 2}, {3, 6}, {7, 9}, {10, 12}}));
 }
 
 }  // namespace

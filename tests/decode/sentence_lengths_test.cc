@@ -69,10 +69,39 @@ TEST_F(SentenceLengthsTest, ASentenceLongerThanThoseOfTheTrainingIsCutAtClauses)
   const Translation cut = translate(first + " " + second);
   EXPECT_EQ(cut.text(), text(first) + " " + text(second));
   ASSERT_EQ(cut.notes.size(), 1u);
-  EXPECT_EQ(cut.notes.front(), "line 1: longer than the model was trained for, " + std::to_string(both) +  // with </s>
-                                   " tokens, split into 2 parts");
+  EXPECT_EQ(cut.notes.front(), "line 1: longer than the " + std::to_string(both - 1) +
+                                   " tokens that the model was trained for, split into 2 parts");
   options.sentences = Sentences::line;
   EXPECT_EQ(text(first + " " + second), whole);
+  options.sentences = Sentences::automatic;
+  options.alternatives = true;
+  EXPECT_TRUE(translate(first + " " + second).notes.empty());
+  options.alternatives = false;
+  EXPECT_TRUE(Translator(path_).translate({first + " " + second}, options, {"a"}).front().notes.empty());
+}
+
+TEST_F(SentenceLengthsTest, ACharacterOfMoreTokensIsAPartByItself) {
+  set({1, 0, 0});
+  EXPECT_EQ(translate("the ﷺ dog").hypotheses.size(), 1u);  // 18 letters in form KC
+  set({1, 1000, 0});
+  EXPECT_EQ(translate("the ﷺ dog").hypotheses.size(), 1u);
+}
+
+TEST_F(SentenceLengthsTest, ASourcePrefixCountsForNoLength) {
+  const std::string sentence = "the dog sees the cat";
+  set({tokens(sentence), 0, 0});
+  options.source_prefix = "a dog reads a book: ";
+  EXPECT_TRUE(translate(sentence).notes.empty());
+  expect_at_least(1000);
+  options.source_prefix = "a a a a a a a a a a a ";
+  const Translator translator(path_);
+  TranslationLoop loop(translator, {.rows = 64});
+  int done = 0;
+  for (const std::string text : {"a cat", "a", sentence.c_str()})
+    loop.add(loop.prepare({text}, options), {.on_done = [&](Translation&&) { done++; }});
+  while (loop.step()) {
+  }
+  EXPECT_EQ(done, 3);
 }
 
 TEST_F(SentenceLengthsTest, AnUntranslatedSentenceIsReported) {
@@ -86,13 +115,14 @@ TEST_F(SentenceLengthsTest, AnUntranslatedSentenceIsReported) {
   ASSERT_EQ(h.sentences.size(), 2u);
   EXPECT_EQ(h.untranslated, h.sentences);
   ASSERT_EQ(t.notes.size(), 2u);
-  EXPECT_TRUE(t.notes[0].starts_with("line 1: \"" + lines[0] + "\" looks untranslated, as \"")) << t.notes[0];
+  EXPECT_TRUE(t.notes[0].starts_with("line 1: the translation of \"" + lines[0] + "\" looks incomplete: \""))
+      << t.notes[0];
   std::vector<std::pair<int64_t, SentencePair>> reported;
   options.on_untranslated = [&](int64_t line, const SentencePair& sentence) { reported.emplace_back(line, sentence); };
-  Translator(path_).translate({"", lines[0]}, options);
+  Translator(path_).translate({"", "  " + lines[0] + " "}, options);
   ASSERT_EQ(reported.size(), 1u);
   EXPECT_EQ(reported[0].first, 1);
-  EXPECT_EQ(reported[0].second.source, lines[0]);
+  EXPECT_EQ(reported[0].second, h.untranslated[0]);  // without the spaces
   expect_at_least(0);
   EXPECT_TRUE(translate(lines[0]).hypotheses.front().untranslated.empty());
 }
@@ -151,7 +181,8 @@ TEST_F(SentenceLengthsTest, APartIsKeptInItsClause) {
 
 TEST_F(SentenceLengthsTest, AFileThatIsNotValidIsAnError) {
   const std::string file = RunDirectory(path_).lengths();
-  for (const auto& [text, message] : {std::pair{R"({"longest": 0})", "longest must be at least 1 (is 0)"},
+  for (const auto& [text, message] : {std::pair{R"({"longest": 0})", "longest must be between 1 and 16777216 (is 0)"},
+                                      {R"({"longest": 9223372036854775807})", "longest"},
                                       {R"({"ratio": -1})", "ratio must be between 0 and 1000 (is -1)"},
                                       {R"({"least_deviation": 1e9})", "least_deviation"},
                                       {R"({"longest": "a"})", "longest"},

@@ -31,6 +31,27 @@ TEST(PutBack, ElementsEncloseTheTranslationOfTheirWords) {
   EXPECT_EQ(put_html("<b>the</b> red house", house), "<b>la</b> casa roja");
 }
 
+TEST(PutBack, TokensOfASourcePrefixAreNotThoseOfTheText) {
+  const Pieces prefix = {"▁translate", "▁English", "▁to", "▁German", ":"};
+  const auto with_prefix = [&](const Pieces& sources, const Pieces& target, const std::vector<int32_t>& aligned) {
+    Translation translated = translation(sources, target, aligned);
+    translated.source_prefix = "translate English to German: ";
+    return translated;
+  };
+  Pieces one = prefix;
+  for (const char* token : {"▁I", "▁want", "▁to", "▁go", "</s>"}) one.emplace_back(token);
+  const Translation go = with_prefix(one, {"▁ich", "▁gehe", "▁zu"}, {5, 8, 7});
+  EXPECT_EQ(put_html("I want <b>to</b> go", go), "ich gehe <b>zu</b>");
+  EXPECT_EQ(put_html("I want to <b>go</b>", go), "ich <b>gehe</b> zu");
+
+  Pieces two = one;  // each sentence has the prefix
+  two.insert(two.end(), prefix.begin(), prefix.end());
+  for (const char* token : {"▁We", "▁want", "▁to", "▁English", "</s>"}) two.emplace_back(token);
+  const Translation both = with_prefix(two, {"▁A", "▁B", "▁C", "▁D"}, {5, 8, 15, 18});
+  EXPECT_EQ(put_html("I want to go We want to <b>English</b>", both), "A B C <b>D</b>");
+  EXPECT_EQ(put_html("I want to <i>go</i> <b>We</b> want to English", both), "A <i>B</i> <b>C</b> D");
+}
+
 TEST(PutBack, MarksNextToAnElementStayOutside) {
   const Translation hello =
       translation({"▁Hello", ",", "▁wor", "ld", "!", "</s>"}, {"▁Hall", "o", ",", "▁Welt", "!"}, {0, 0, 1, 2, 4});

@@ -56,11 +56,11 @@ def test_translating_needs_no_mouse(site):
 def test_a_document_is_translated_and_offered(site, tmp_path):
     path = tmp_path / "letter.html"
     path.write_text("<p class=a>The dog <b>sleeps</b>.</p>")
-    shown = "new MutationObserver(() => window.most = Math.max(window.most ?? 0, $('file-progress').value))"
-    site.script(f"{shown}.observe($('file-progress'), {{attributes: true}})")
+    shown = "new MutationObserver(() => window.most = Math.max(window.most ?? 0, $('bar').value))"
+    site.script(f"{shown}.observe($('bar'), {{attributes: true}})")
     site.driver.find_element("id", "file").send_keys(str(path))
     site.wait("!$('result').hidden")
-    assert site.script("window.most") == 1 and site.script("$('file-progress').hidden")
+    assert site.script("window.most") == 1 and site.script("$('bar').hidden")
     assert (site.text("result"), site.script("$('result').download")) == ("letter.de.html", "letter.de.html")
     path.rename(tmp_path / "letter.pdf")
     site.driver.find_element("id", "file").send_keys(str(tmp_path / "letter.pdf"))

@@ -41,7 +41,7 @@ def job(run, parts, done, *options, command="translate", ok=True):
     search = SEARCH if command == "translate" else []
     status, out, err = qkv(command, run, "--in", parts, "--out", done, *search, *options, ok=ok)
     assert out == ""
-    notes = ("split into 2 parts", "looks untranslated", "was too short")
+    notes = ("split into 2 parts", "looks incomplete", "was too short")
     return status, [line for line in err.splitlines() if not any(note in line for note in notes)]
 
 

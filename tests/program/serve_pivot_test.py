@@ -93,6 +93,31 @@ def test_fields_that_it_cannot_have_are_refused(server, field):
     assert reply.status == 400 and next(iter(field)) in reply.json()["error"]["message"]
 
 
+def test_what_is_known_of_it_holds_for_all_its_runs(tmp_path):
+    shutil.copytree(RUN, tmp_path / "short")
+    config = json.loads((tmp_path / "short/config.json").read_text())
+    config["max_length"] -= 1
+    (tmp_path / "short/config.json").write_text(json.dumps(config))
+    qkv("quantize", RUN, "--int8", "--out", tmp_path / "int8")
+    runs = [f"a={RUN}", f"b={tmp_path / 'short'}", f"q={tmp_path / 'int8'}"]
+    pivots = ["--pivot", "ab=a,b", "--pivot", "ba=b,a", "--pivot", "qq=q,q", "--pivot", "qa=q,a"]
+    with ServeProcess([*runs, *pivots]) as server:
+        info = {model["id"]: model for model in server.get("/v1/info").json()["models"]}
+        assert info["ab"]["max_length"] == info["ba"]["max_length"] == info["a"]["max_length"] - 1
+        assert {name: model["int8"] for name, model in info.items()} == {
+            "a": False, "b": False, "q": True, "ab": False, "ba": False, "qq": True, "qa": False}
+
+
+def test_alternatives_leave_the_glossary_of_the_first_run(tmp_path):
+    (tmp_path / "terms.tsv").write_text("dog\tdog guest\n")
+    pivots = ["--pivot", "ab=a,b", "--glossary", f"a={tmp_path / 'terms.tsv'}"]
+    with ServeProcess([f"a={RUN}", f"b={RUN}", *pivots]) as server:
+        plain = translate(server, "ab", text="A dog runs.")["translations"][0]
+        assert "dog guest" in plain["pivot"][0].lower()
+        found = translate(server, "ab", text="A dog runs.", alternatives=True, n_best=2)["translations"][0]
+        assert found["pivot"] == plain["pivot"] and len(found["hypotheses"]) == 2
+
+
 def test_a_text_that_is_too_long_for_the_queue_is_refused(tmp_path):
     with ServeProcess([f"a={RUN}", f"b={RUN}", "--pivot", "c=a,b", "--queue-tokens", "400"]) as server:
         assert server.post("/v1/translate", {"model": "c", "text": "A dog runs. " * 50}).status == 400

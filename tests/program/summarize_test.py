@@ -175,4 +175,4 @@ def test_wrong_defaults_of_a_run_are_named(t5, tmp_path):
         qkv("translate", tmp_path / "run", text="a\n")
     (tmp_path / "run/summary.json").write_text(json.dumps({"source_prefix": "a" * 1025}))
     assert qkv("summarize", tmp_path / "run", text="a", ok=False)[2] == (
-        "qkv: source_prefix must have at most 1024 bytes (has 1025)\n")
+        f"qkv: {tmp_path}/run/summary.json: source_prefix must have at most 1024 bytes (has 1025)\n")

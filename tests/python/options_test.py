@@ -9,6 +9,7 @@ from qkv import _options, _qkv
 
 METHODS = {
     "TranslateOptions": qkv.Translator.translate,
+    "SummaryOptions": qkv.Translator.summarize,
     "GenerateOptions": qkv.Generator.generate_all,
     "ScoreOptions": qkv.Generator.score,
     "RecommendOptions": qkv.Recommender.recommend_all,

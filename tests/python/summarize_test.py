@@ -45,3 +45,27 @@ def test_runs_of_sentences_and_wrong_values_are_refused(trained, run):
         qkv.Translator(run).summarize(["a"], beam=0)
     with pytest.raises(qkv.Error, match="texts must be a list of str"):
         qkv.Translator(run).summarize("a")
+
+
+def test_the_defaults_are_read_once(run, tmp_path):
+    shutil.copytree(run, tmp_path / "run")
+    summarizer = qkv.Translator(tmp_path / "run")
+    wanted = summarizer.summarize(["the dog runs ."])
+    (tmp_path / "run").rename(tmp_path / "moved")
+    assert summarizer.summarize(["the dog runs ."]) == wanted
+
+
+def test_runs_with_wrong_defaults_of_summaries_still_translate(run, tmp_path):
+    shutil.copytree(run, tmp_path / "run")
+    (tmp_path / "run/summary.json").write_text('{"beam": 0}')
+    translator = qkv.Translator(tmp_path / "run")
+    assert translator.translate(["the dog runs ."])[0].source == "the dog runs ."
+    with pytest.raises(qkv.Error, match=r"summary\.json: beam must be between 1 and 1024 \(is 0\)"):
+        translator.summarize(["the dog runs ."])
+
+
+@pytest.mark.parametrize("option, value", [("n_best", 2), ("glossary", [("a", "b")]), ("alignment", True), ("beams", 3)])
+def test_options_that_summaries_do_not_have_are_refused(run, run_program, option, value):
+    with pytest.raises(TypeError, match=rf"^summarize\(\) got an unexpected keyword argument '{option}'$"):
+        qkv.Translator(run).summarize(["a"], **{option: value})
+    assert "--" + option.replace("_", "-") not in run_program("summarize", "--help-all")[1]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal, Mapping
 
 from .. import _qkv
+from .._arguments import check_options
 from .._attention import causal_of
 
 if TYPE_CHECKING:
@@ -129,8 +130,5 @@ def configured(
     name: str, dtype: str, options: Mapping[str, Any], causal: bool = False, **sizes: Any
 ) -> _qkv.Float32Module | _qkv.Float64Module:
     """Returns a module of this class with these options and sizes. Raises TypeError for an unknown option."""
-    allowed = {field["name"] for field in _qkv.option_fields()["LayerOptions"]}
-    for option in options:
-        if option not in allowed:
-            raise TypeError(f"{name}() got an unexpected keyword argument '{option}'")
+    check_options(name, "LayerOptions", options)
     return type_of(dtype).configured(name, {**options, **sizes}, bool(causal))

@@ -15,11 +15,13 @@ namespace {
 
 // ---- Alignment
 
-// Returns for each token of the next model the token of the model before whose place in the text has most of its bytes.
-// A token without text, such as the end of a sentence, belongs to the token before the next text.
-std::vector<size_t> same_tokens(std::string_view text, const std::vector<std::string>& written,
-                                const std::vector<std::string>& read) {
-  const std::vector<TokenPlace> before = token_places(text, written), next = token_places(text, read);
+// Returns for each token that the next model reads the token of the model before whose place in the text has most of
+// its bytes. A token without text, such as the end of a sentence or one of a source prefix, belongs to the token before
+// the next text.
+std::vector<size_t> same_tokens(const std::vector<std::string>& written, const Translation& next_model) {
+  const std::vector<TokenPlace> before = token_places(next_model.source, written),
+                                next = places_in_source(next_model.source_prefix, next_model.source,
+                                                        next_model.source_tokens);
   std::vector<size_t> same;
   size_t first = 0;  // of the tokens before that reaches to this one
   for (const TokenPlace& place : next) {
@@ -34,19 +36,27 @@ std::vector<size_t> same_tokens(std::string_view text, const std::vector<std::st
   return same;
 }
 
-// Returns the pairs of a source token and a target token that have a token in between in common.
-std::vector<Alignment> composed(const Hypothesis& before, const Translation& last, const Hypothesis& translated) {
-  std::vector<Alignment> pairs;
-  if (before.alignment.empty() || translated.alignment.empty()) return pairs;
+// Returns for each token that the last model reads the source token of the first text that belongs to it, if any; empty
+// without alignments.
+std::vector<std::optional<int32_t>> first_sources(const Hypothesis& before, const Translation& last) {
+  const auto is_aligned = [](const Hypothesis& h) { return !h.alignment.empty(); };
+  std::vector<std::optional<int32_t>> sources;
+  if (!is_aligned(before) || std::ranges::none_of(last.hypotheses, is_aligned)) return sources;
   std::vector<std::optional<int32_t>> source_of(before.tokens.size());
   for (const Alignment& pair : before.alignment)
     if (to_size(pair.target) < source_of.size()) source_of[to_size(pair.target)] = pair.source;
-  const std::vector<size_t> same = same_tokens(last.source, before.tokens, last.source_tokens);
-  for (const Alignment& pair : translated.alignment) {
-    const size_t between = to_size(pair.source);
-    if (between >= same.size()) continue;
-    if (const auto source = source_of[same[between]]) pairs.push_back({*source, pair.target});
-  }
+  for (const size_t token : same_tokens(before.tokens, last))
+    sources.push_back(token < source_of.size() ? source_of[token] : std::nullopt);
+  return sources;
+}
+
+// Returns the pairs of a source token of the first text and a target token that have a token in between in common.
+std::vector<Alignment> composed(const std::vector<std::optional<int32_t>>& sources,
+                                const std::vector<Alignment>& alignment) {
+  std::vector<Alignment> pairs;
+  for (const Alignment& pair : alignment)
+    if (to_size(pair.source) < sources.size() && sources[to_size(pair.source)])
+      pairs.push_back({*sources[to_size(pair.source)], pair.target});
   return pairs;
 }
 
@@ -81,10 +91,11 @@ std::vector<SentencePair> joined_sentences(const std::vector<SentencePair>& befo
 
 Translation joined_steps(Translation before, Translation last) {
   const Hypothesis& first = before.hypotheses.front();
+  const std::vector<std::optional<int32_t>> sources = first_sources(first, last);
   for (Hypothesis& h : last.hypotheses) {
     h.score += first.score;
     h.log_probability += first.log_probability;
-    h.alignment = composed(first, last, h);
+    h.alignment = composed(sources, h.alignment);
     h.sentences = joined_sentences(first.sentences, h.sentences, last.source);
     h.missing_terms.insert(h.missing_terms.begin(), first.missing_terms.begin(), first.missing_terms.end());
     h.untranslated.insert(h.untranslated.begin(), first.untranslated.begin(), first.untranslated.end());

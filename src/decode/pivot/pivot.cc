@@ -60,7 +60,7 @@ class ChainedLines {
  private:
   void begin_step(Line& line, const ChainedLine& chained) const {
     try {
-      line.source = steps_.line(chained.step, chained.given, chained.so_far ? &*chained.so_far : nullptr);
+      line.source = steps_.line(chained.step, chained.given, chained.so_far ? &*chained.so_far : nullptr, line.number);
       steps_.read(chained.step, line);
     } catch (const Error&) {
       line.error = std::current_exception();
@@ -77,19 +77,6 @@ class ChainedLines {
   std::map<int64_t, ChainedLine> lines_;  // by number
 };
 
-// Returns the number of hypotheses of a sentence that a batch has side by side.
-int64_t side_by_side(const TranslateOptions& options) {
-  return options.sampling || options.alternatives ? std::max(options.n_best, options.beam) : options.beam;
-}
-
-// Calls the callbacks for a translation that is complete.
-void report(const Translation& translation, int64_t line, const TranslateOptions& options) {
-  for (const std::string& note : translation.notes)
-    if (options.on_note) options.on_note(note);
-  for (const SentencePair& sentence : translation.hypotheses.front().untranslated)
-    if (options.on_untranslated) options.on_untranslated(line, sentence);
-}
-
 }  // namespace
 
 PivotTranslator::PivotTranslator(std::vector<Translator> translators) : translators_(std::move(translators)) {
@@ -102,9 +89,10 @@ PivotTranslator& PivotTranslator::operator=(PivotTranslator&&) noexcept = defaul
 void PivotTranslator::set_languages(std::vector<TranslateOptions>& options,
                                     const std::vector<std::string>& between) const {
   const size_t count = translators_.size();
+  check_count(options, count);
   if (!between.empty() && between.size() + 1 != count)
     fail("pivot languages must be {}, one for each text in between (are {})", count - 1, between.size());
-  for (size_t i = 0; i < options.size(); i++) {
+  for (size_t i = 0; i < count; i++) {
     const TranslationTokens& tokens = translators_[i].state_->text.tokens();
     const bool reads_source = tokens.source_language != SourceLanguage::none,
                reads_target = tokens.target_language != TargetLanguage::none;
@@ -116,19 +104,8 @@ void PivotTranslator::set_languages(std::vector<TranslateOptions>& options,
 std::vector<Translation> PivotTranslator::translate(const std::vector<std::string>& lines,
                                                     const std::vector<TranslateOptions>& options,
                                                     const std::vector<std::string>& prefixes) const {
-  if (!prefixes.empty() && prefixes.size() != lines.size())
-    fail("prefixes must be one for each of {} lines (are {})", lines.size(), prefixes.size());
-  std::vector<Translation> translations;
-  size_t next = 0;
-  const auto read = [&](SourceLine& line, bool) {
-    if (next == lines.size()) return Next::end;
-    line = {lines[next], prefixes.empty() ? "" : prefixes[next]};
-    next++;
-    return Next::line;
-  };
-  translate(
-      read, [&](Translation&& t) { translations.push_back(std::move(t)); }, options);
-  return translations;
+  return translate_all(lines, prefixes,
+                       [&](const LineSource& read, const auto& write) { translate(read, write, options); });
 }
 
 void PivotTranslator::translate(const LineSource& read, const std::function<void(Translation&&)>& write,
@@ -151,12 +128,12 @@ void PivotTranslator::translate(const LineSource& read, const std::function<void
   pipeline.write = [&](Line&& line) {
     const int64_t number = line.number;
     Translation translation = lines.take(line);
-    report(translation, number, options);
+    report_translation(translation, number, options);
     write(std::move(translation));
   };
   pipeline.progress = options.on_progress;
   int64_t most = 1;
-  for (size_t step = 0; step < steps.count(); step++) most = std::max(most, side_by_side(steps.options(step)));
+  for (size_t step = 0; step < steps.count(); step++) most = std::max(most, hypotheses_at_once(steps.options(step)));
   const ArenaPool::Lease lease(translators_.front().state_->arenas, worker_count(options.workers));
   run_pipeline(pipeline, {std::max<int64_t>(1, options.batch_tokens / most), options.window, false}, lease.arenas());
 }

@@ -1,5 +1,6 @@
 #include "decode/pivot/pivot_steps.h"
 
+#include <string_view>
 #include <utility>
 
 #include "core/fail.h"
@@ -17,19 +18,33 @@ void refuse_options(const TranslateOptions& options) {
 }
 
 // Returns the text with U+FFFD in place of bytes that are not UTF-8: a model may generate them.
-std::string repaired(std::string text) {
-  for (size_t bad = find_invalid_utf8(text); bad != text.npos; bad = find_invalid_utf8(text))
-    text.replace(bad, 1, "\uFFFD");
-  return text;
+std::string repaired(std::string_view text) {
+  std::string valid;
+  for (size_t bad = find_invalid_utf8(text); bad != text.npos; bad = find_invalid_utf8(text)) {
+    valid.append(text, 0, bad).append("\uFFFD");
+    text.remove_prefix(bad + 1);
+  }
+  return valid.append(text);
+}
+
+// Returns the name of a text that a later model reads, in errors and notes.
+std::string name_of_step(size_t step, const SourceLine& given, int64_t number) {
+  std::string name = given.name;
+  if (name.empty() && number >= 0) name = fmt::format("line {}", number + 1);
+  return fmt::format("{}{}model {}", name, name.empty() ? "" : ", ", step + 1);
 }
 
 }  // namespace
 
+void check_count(const std::vector<TranslateOptions>& options, size_t models) {
+  if (options.size() != models)
+    fail("options must be one for each of {} models in a chain (are {})", models, options.size());
+}
+
 PivotSteps::PivotSteps(std::vector<const Translator*> translators, std::vector<TranslateOptions> options)
     : translators_(std::move(translators)), options_(std::move(options)) {
   if (options_.empty()) options_.resize(count());
-  if (options_.size() != count())
-    fail("options must be one for each of {} models in a chain (are {})", count(), options_.size());
+  check_count(options_, count());
   for (size_t step = 0; step < count(); step++) {
     TranslateOptions& own = options_[step];
     refuse_options(own);
@@ -62,12 +77,12 @@ void PivotSteps::check_languages(size_t step) const {
          step + 1, lacks_source ? "source_language" : "target_language");
 }
 
-SourceLine PivotSteps::line(size_t step, const SourceLine& given, const Translation* before) const {
+SourceLine PivotSteps::line(size_t step, const SourceLine& given, const Translation* before, int64_t number) const {
   const bool is_first = step == 0, is_last = step + 1 == count();
   SourceLine line{is_first ? given.text : repaired(before->text())};
   if (is_last) line.prefix = given.prefix, line.target_language = given.target_language;
   if (is_first) line.source_language = given.source_language;
-  line.name = given.name;
+  line.name = is_first ? given.name : name_of_step(step, given, number);
   line.keep = given.keep;
   if (is_first || !rules_.front().protected_parts) return line;
   for (const ProtectedPart& part : rules_.front().protected_parts->find(given.text))

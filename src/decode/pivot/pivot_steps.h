@@ -1,6 +1,8 @@
 // The steps of a chain of translators: the text and the options of each, and the results of all of them as one.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -14,6 +16,9 @@ namespace qkv {
 // hypotheses of the last one, with the first one before.
 Translation joined_steps(Translation before, Translation last);
 
+// Throws Error unless there are options for each model of a chain.
+void check_count(const std::vector<TranslateOptions>& options, size_t models);
+
 class PivotSteps {
  public:
   // The translators of several steps, which must outlive this, with the options of each. Throws Error, naming the model
@@ -25,8 +30,9 @@ class PivotSteps {
   const Translator::State& translator(size_t step) const;
 
   // Returns what the translator of a step reads: the line that was given, or behind the first step its translation so
-  // far. Throws Error if the pattern of the protected parts takes too long for the line.
-  SourceLine line(size_t step, const SourceLine& given, const Translation* before) const;
+  // far. Errors and notes of later steps name the model. number: of the line, from 0; negative: unknown. Throws Error
+  // if the pattern of the protected parts takes too long for the line.
+  SourceLine line(size_t step, const SourceLine& given, const Translation* before, int64_t number = -1) const;
 
   // Reads a line into its parts for a step. Throws Error, naming the line.
   void read(size_t step, Line& line) const;

@@ -217,7 +217,8 @@ struct TranslationLoop::State : ServingLoop<Prepared::Text> {
     if (text.running == 0) finish(text);
   }
 
-  // Adds the clauses of the parts whose translations are too short.
+  // Adds the clauses of the parts whose translations are too short. They cost about as much as the parts once more,
+  // which part_cost does not know.
   void add_clauses(Text& text) {
     for (LinePart& part : text.line.parts) {
       translator.text.find_clauses(part, text.options);

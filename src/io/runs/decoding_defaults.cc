@@ -2,6 +2,7 @@
 
 #include <filesystem>
 
+#include "core/fail.h"
 #include "core/fields.h"
 #include "io/runs/run_config.h"
 
@@ -17,7 +18,7 @@ DecodingDefaults read_defaults(const RunDirectory& run, const std::string& path)
   std::error_code error;
   if (!std::filesystem::exists(path, error)) return {};
   DecodingDefaults defaults = read_fields<DecodingDefaults>(run, path);
-  visit_fields(defaults, RangeChecker(path + ": "));
+  check_defaults(defaults, path + ": ");
   return defaults;
 }
 
@@ -26,6 +27,13 @@ void write_defaults(const std::string& path, const DecodingDefaults& defaults) {
 }
 
 }  // namespace
+
+void check_defaults(const DecodingDefaults& defaults, const std::string& where) {
+  check_ranges(defaults, where);
+  const size_t bytes = defaults.source_prefix.value_or("").size();
+  if (bytes > kMaxSourcePrefix)
+    fail("{}source_prefix must have at most {} bytes (has {})", where, kMaxSourcePrefix, bytes);
+}
 
 DecodingDefaults read_decoding_defaults(const RunDirectory& run) { return read_defaults(run, run.decoding()); }
 DecodingDefaults read_summary_defaults(const RunDirectory& run) { return read_defaults(run, run.summary()); }

@@ -2,6 +2,7 @@
 // summary.json with the values that summaries have instead.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -11,6 +12,8 @@
 #include "qkv/field.h"
 
 namespace qkv {
+
+inline constexpr size_t kMaxSourcePrefix = 1024;  // bytes
 
 struct DecodingDefaults {
   std::optional<int64_t> beam, min_length, max_length, max_tokens, no_repeat_ngram, top_k;
@@ -43,6 +46,9 @@ void visit_fields(DecodingDefaults& c, Visitor&& visit) {
   visit("typical_p", c.typical_p, {"Total probability of typical tokens", "sampling", between(0, 1).without_min()});
   visit("min_p", c.min_p, {"Least fraction of the highest probability", "sampling", between(0, 1)});
 }
+
+// Throws Error, beginning with `where`, such as "decoding.json: ", for a value outside the range of its option.
+void check_defaults(const DecodingDefaults& defaults, const std::string& where);
 
 // Read a file, or return no defaults if there is none. Throw Error, naming file and field.
 DecodingDefaults read_decoding_defaults(const RunDirectory& run);

@@ -137,7 +137,7 @@ struct TranslatorRun {
   TranslationConfig translation;
   TranslationTokens tokens = {};                        // `translation` as ids; set when read
   std::vector<std::string> abbreviations = {};          // of the source, without their final full stop
-  std::optional<SentenceLengths> lengths = {};          // if the training text is known
+  std::optional<SentenceLengths> lengths = {};          // of the training text, if it is known
   std::unique_ptr<Transformer<float>> model = nullptr;  // null until the weights are loaded
 
   // Reads and writes the files of this kind: translation.json, the tokenizers and, if there are any, the abbreviations.

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "io/runs/run_directory.h"
+#include "qkv/decoding.h"
 #include "qkv/field.h"
 
 namespace qkv {
@@ -33,7 +34,7 @@ struct SentenceLengths {
 
 template <class Visitor>
 void visit_fields(SentenceLengths& l, Visitor&& visit) {
-  visit("longest", l.longest, {"Tokens that 999 of 1,000 sources have at most", "", at_least(1)});
+  visit("longest", l.longest, {"Tokens that 999 of 1,000 sources have at most", "", between(1, kMaxTokens)});
   visit("ratio", l.ratio, {"Tokens of the targets divided by those of the sources", "", between(0, 1000)});
   visit("least_deviation", l.least_deviation,
         {"(T - ratio S)/sqrt(S) that 999 of 1,000 pairs of S and T tokens have at least", "", between(-1e6, 1e6)});

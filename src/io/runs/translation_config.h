@@ -91,7 +91,8 @@ struct TranslationTokens {
 // The tokens around a source sentence, and those that the decoder starts from.
 struct SentenceEdges {
   std::vector<int32_t> before, after, start;
-  std::string prefix = {};  // text before the sentence, which is tokenized with it
+  std::string prefix = {};    // text before the sentence, which is tokenized with it
+  int64_t prefix_tokens = 0;  // of the prefix alone
 };
 
 // Returns the edges for two languages, given by their codes or tokens; "" means none. Throws Error, listing the codes,

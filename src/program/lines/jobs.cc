@@ -214,7 +214,7 @@ void translate_lines(const Translator& translator, const LineSource& read, Trans
 
 void translate_lines(const PivotTranslator& chain, const LineSource& read, std::vector<TranslateOptions> options,
                      const TranslationForm& form, const LineOutput& output) {
-  options.resize(chain.translators().size());
+  if (options.empty()) options.resize(chain.translators().size());
   write_translations(chain, read, options, options.front(), form, output);
 }
 

@@ -12,7 +12,7 @@
 
 namespace qkv {
 
-// What is one text: a whole file, with its lines, or each line of a file.
+// The unit of a text: a whole file, with its lines, or each line of a file.
 enum class TextUnitOfFile { file, line };
 
 // Reads texts from files, in order; "-" is standard input. A file is read when its text is needed. Lines end with "\n"

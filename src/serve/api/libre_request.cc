@@ -133,9 +133,8 @@ std::vector<TextToTranslate> parts_to_translate(const ServerOptions& limits, con
     options.source_language = pair.source;
     options.target_language = pair.target;
   }
-  std::vector<std::shared_ptr<const TranslateOptions>> before;
-  for (size_t i = 0; i + 1 < pair.model->chain.size(); i++)
-    before.push_back(std::make_shared<const TranslateOptions>(usual_options(limits, *pair.model->chain[i])));
+  const auto before =
+      options_before(*pair.model, [&](const ServedModel& model) { return usual_options(limits, model); });
   std::vector<TextToTranslate> texts;
   const auto shared = std::make_shared<const TranslateOptions>(std::move(options));
   for (std::string& text : document.part_texts()) texts.push_back({{std::move(text)}, shared, before});

@@ -56,15 +56,17 @@ void check_translate_options(const ServerOptions& limits, const ServedModel& mod
     refuse_field("max_length", "must be at most {} (is {})", most, o.max_length);
 }
 
-// Returns the options that the request has for a model, with the values that the model has for the others.
+// Returns the options that the request has for a model, with the values that the model has for the others. is_last: it
+// is no model of a chain before the last one, which have no alternatives.
 TranslateOptions options_for(RequestObject& object, const ServerOptions& limits, const ServedModel& model,
-                             uint64_t seed) {
+                             uint64_t seed, bool is_last) {
   TranslateOptions options = usual_options(limits, model);
   options.alignment = true;
   options.seed = seed;
   visit_fields(options, [&](std::string_view name, auto& member, const Field& field) {
     if (field.group != "execution") object(name, member, field);
   });
+  options.alternatives &= is_last;
   choose_glossary(options, model.translate_defaults.glossary);
   return options;
 }
@@ -77,13 +79,13 @@ TranslateRequest read_translate_request(Call& call) {
   if (texts.texts.empty() && !texts.is_list) refuse_field("text", "must be a string or a list of strings");
   const bool is_chain = !request.model->chain.empty();
   if (is_chain && object.has("glossary"))
-    refuse_field("glossary", "is not for {}, which translates through a language in between", request.model->name);
+    refuse_field("glossary", "is not supported by {}, which translates through a language in between",
+                 request.model->name);
   const uint64_t seed = draw_seed();
-  TranslateOptions options = options_for(object, call.service().options(), *request.model, seed);
-  std::vector<std::shared_ptr<const TranslateOptions>> before;
-  for (size_t i = 0; i + 1 < request.model->chain.size(); i++)
-    before.push_back(std::make_shared<const TranslateOptions>(
-        options_for(object, call.service().options(), *request.model->chain[i], seed)));
+  const ServerOptions& limits = call.service().options();
+  TranslateOptions options = options_for(object, limits, *request.model, seed, true);
+  const auto before = options_before(
+      *request.model, [&](const ServedModel& model) { return options_for(object, limits, model, seed, false); });
   request.form.word_scores = object.flag("word_scores");
   request.form.alignment = options.alignment;
   request.form.attention = options.attention;
@@ -92,8 +94,8 @@ TranslateRequest read_translate_request(Call& call) {
     options.on_token = [](const TokenReport&) { return false; };
   if (request.streams) call.will_stream();
   object.refuse_others();
-  check_translate_options(call.service().options(), *request.model, options);
-  check_texts(call.service().options(), "text", texts.texts, options.sampling ? options.n_best : 1);
+  check_translate_options(limits, *request.model, options);
+  check_texts(limits, "text", texts.texts, options.sampling ? options.n_best : 1);
   if (prefixes.is_list && prefixes.texts.size() != texts.texts.size())
     refuse_field("prefix", "must have one entry for each text ({}) (has {})", texts.texts.size(),
                  prefixes.texts.size());

@@ -33,6 +33,14 @@ TranslateOptions usual_options(const ServerOptions& options, const ServedModel& 
   return usual;
 }
 
+std::vector<std::shared_ptr<const TranslateOptions>> options_before(
+    const ServedModel& model, const std::function<TranslateOptions(const ServedModel&)>& options_of) {
+  std::vector<std::shared_ptr<const TranslateOptions>> before;
+  for (size_t i = 0; i + 1 < model.chain.size(); i++)
+    before.push_back(std::make_shared<const TranslateOptions>(options_of(*model.chain[i])));
+  return before;
+}
+
 int64_t query_number(std::string_view name, const std::string& text, int64_t least, int64_t most) {
   int64_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,6 +31,10 @@ int64_t most_tokens(const ServerOptions& options, const ServedModel& model);
 // Returns the options of a translation for which a request sets none, those of the model: the beam is at most max_beam,
 // and the length at most most_tokens.
 TranslateOptions usual_options(const ServerOptions& options, const ServedModel& model);
+
+// Returns the options of the models of a chain before the last one, in order; none if the model is no chain.
+std::vector<std::shared_ptr<const TranslateOptions>> options_before(
+    const ServedModel& model, const std::function<TranslateOptions(const ServedModel&)>& options_of);
 
 // Returns a number in a query. Throws HttpError 400, naming it.
 int64_t query_number(std::string_view name, const std::string& text, int64_t least, int64_t most);

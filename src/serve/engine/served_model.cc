@@ -76,12 +76,16 @@ void generate_once(ServedModel& model) {
   end.wait();
 }
 
-// Returns what is known of a chain: it is a translator that reads texts as its first one does.
+// Returns what is known of a chain: it is a translator that reads texts as its first one does, as far as all have room
+// for them.
 RunInfo chain_info(const std::vector<std::shared_ptr<ServedModel>>& members) {
   RunInfo info;
   info.model = members.front()->info.model;
   info.has_weights = true;
-  for (const auto& member : members) info.parameter_count += member->info.parameter_count;
+  for (const auto& member : members) {
+    info.parameter_count += member->info.parameter_count;
+    info.model.max_length = std::min(info.model.max_length, member->max_length());
+  }
   return info;
 }
 
@@ -224,6 +228,7 @@ bool ServedModel::serves(ModelUse use) const {
 }
 
 bool ServedModel::is_int8() const {
+  if (!chain.empty()) return std::ranges::all_of(chain, [](const auto& member) { return member->is_int8(); });
   return std::ranges::any_of(info.parameters, [](const ParameterInfo& parameter) { return parameter.bits < 32; });
 }
 
@@ -271,7 +276,8 @@ void ServedModel::push(std::shared_ptr<BatchJob> job) {
 void check_member(const std::string& chain, const ServedModel& model) {
   if (!model.translator) fail("pivot: {}: {} is no translator (is a {})", chain, model.name, name_of(model.info.kind));
   if (!model.translator->languages().empty())
-    fail("pivot: {}: {} has several languages; the models of a chain must have two", chain, model.name);
+    fail("pivot: {}: {} has several languages; the models of a chain must each have a single language pair", chain,
+         model.name);
 }
 
 void warm_up(ServedModel& model) {

@@ -90,8 +90,8 @@ class ServedModel {
   bool serves(ModelUse use) const;
   // Returns the translator that reads the text, of a chain its first one.
   const Translator& reader() const { return chain.empty() ? *translator : chain.front()->reader(); }
-  bool is_int8() const;
-  int64_t max_length() const { return info.model.max_length; }
+  bool is_int8() const;                                         // a chain: all of its translators
+  int64_t max_length() const { return info.model.max_length; }  // of a chain, the smallest
 
   ModelMetrics& metrics() { return metrics_; }
 

@@ -158,6 +158,22 @@ class TokenFinder {
   std::optional<size_t> missing_;  // the first token that was not found since the last one that was
 };
 
+// Returns for each token whether it belongs to a prefix behind the first sentence: the tokens of the first prefix, with
+// those before it, again after an end token. places: of the tokens in the first prefix and the source.
+std::vector<bool> find_later_prefixes(size_t prefix, const std::vector<std::string>& tokens,
+                                      const std::vector<TokenPlace>& places) {
+  std::vector<bool> is_later(tokens.size());
+  size_t size = 0;  // tokens of the first prefix, with those before it
+  for (size_t t = 0; t < places.size() && places[t].end <= prefix; t++)
+    if (!places[t].is_empty()) size = t + 1;
+  if (size == 0) return is_later;
+  for (size_t t = size + 1; t + size <= tokens.size(); t++)
+    if (tokens[t - 1] == tokens.back() && std::equal(tokens.begin(), tokens.begin() + static_cast<int64_t>(size),
+                                                     tokens.begin() + static_cast<int64_t>(t)))
+      std::fill_n(is_later.begin() + static_cast<int64_t>(t), size, true);
+  return is_later;
+}
+
 // Returns for each byte whether a word begins there, as Unicode's annex 29 and ICU's dictionaries divide text.
 std::vector<bool> find_word_starts(std::string_view text) {
   std::vector<bool> starts(text.size() + 1);
@@ -204,12 +220,36 @@ std::vector<TokenPlace> token_places(std::string_view text, const std::vector<st
   return TokenFinder(text, tokens).find();
 }
 
+std::vector<TokenPlace> places_in_source(std::string_view prefix, std::string_view source,
+                                         const std::vector<std::string>& tokens) {
+  if (prefix.empty()) return token_places(source, tokens);
+  const std::string text = std::string(prefix) + std::string(source);
+  const std::vector<bool> is_later = find_later_prefixes(prefix.size(), tokens, token_places(text, tokens));
+  std::vector<std::string> once;  // without the later prefixes
+  for (size_t t = 0; t < tokens.size(); t++)
+    if (!is_later[t]) once.push_back(tokens[t]);
+  const auto in_source = [&](size_t byte) { return std::max(byte, prefix.size()) - prefix.size(); };
+  const std::vector<TokenPlace> found = token_places(text, once);
+  std::vector<TokenPlace> places;
+  auto next = found.begin();
+  for (size_t t = 0; t < tokens.size(); t++) {
+    const size_t done = places.empty() ? 0 : places.back().end;
+    places.push_back(is_later[t] ? TokenPlace{done, done} : TokenPlace{in_source(next->begin), in_source(next->end)});
+    next += is_later[t] ? 0 : 1;
+  }
+  return places;
+}
+
 AlignedUnits align_units(std::string_view source, const std::vector<std::string>& source_tokens,
                          const Hypothesis& translation) {
+  return align_units(source, token_places(source, source_tokens), translation);
+}
+
+AlignedUnits align_units(std::string_view source, const std::vector<TokenPlace>& source_places,
+                         const Hypothesis& translation) {
   AlignedUnits all;
-  std::vector<size_t> place_of(source_tokens.size(), TargetUnit::kNone);
+  std::vector<size_t> place_of(source_places.size(), TargetUnit::kNone);
   std::vector<bool> is_word;
-  const std::vector<TokenPlace> source_places = token_places(source, source_tokens);
   for (size_t s = 0; s < source_places.size(); s++) {
     if (source_places[s].is_empty()) continue;
     place_of[s] = all.source.size();
@@ -219,7 +259,7 @@ AlignedUnits align_units(std::string_view source, const std::vector<std::string>
 
   const std::string_view text = translation.text;
   const std::vector<bool> starts = find_word_starts(text);
-  const std::vector<size_t> aligned = aligned_tokens(source_tokens.size(), translation);
+  const std::vector<size_t> aligned = aligned_tokens(source_places.size(), translation);
   const std::vector<TokenPlace> places = token_places(text, translation.tokens);
   size_t longest = 0;  // bytes of the token whose alignment the last unit has
   for (size_t t = 0; t < places.size(); t++) {

@@ -22,6 +22,11 @@ struct TokenPlace {
 // spelling in the text, such as <unk>, has the text between its neighbours. Takes time linear in the sizes of both.
 std::vector<TokenPlace> token_places(std::string_view text, const std::vector<std::string>& tokens);
 
+// Finds the places of a translation's source tokens in its source. Sources have a prefix before each sentence, which is
+// not in the text: its tokens have an empty place, before what follows. prefix: "" if there is none.
+std::vector<TokenPlace> places_in_source(std::string_view prefix, std::string_view source,
+                                         const std::vector<std::string>& tokens);
+
 // A word, a number or a mark of the translation. Tags may stand between units.
 struct TargetUnit {
   static constexpr size_t kNone = static_cast<size_t>(-1);
@@ -39,6 +44,9 @@ struct AlignedUnits {
 // A unit has the source token of its longest token. Marks are aligned with marks only, and words with words. Without
 // an alignment, tokens are taken to be in the same order as those of the source.
 AlignedUnits align_units(std::string_view source, const std::vector<std::string>& source_tokens,
+                         const Hypothesis& translation);
+// As above, with the places of the source tokens.
+AlignedUnits align_units(std::string_view source, const std::vector<TokenPlace>& source_places,
                          const Hypothesis& translation);
 
 }  // namespace qkv

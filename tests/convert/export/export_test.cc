@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "convert/config_fields.h"
@@ -193,6 +194,18 @@ TEST_F(Export, PartsThatNoClassHasAreNamed) {
             "config.json: rotary_factor must be 1 for the nearest class, llama (is 2)");
   EXPECT_EQ(error_for([](auto& c) { c.attention.value_width = 6; }, llama_config()),
             "config.json: value_width must be 4 for the nearest class, llama (is 6)");
+}
+
+// They alone have settings for summaries, which exports do not contain.
+TEST_F(Export, ModelsOfWholeTextsAreRefused) {
+  for (const auto& [name, error] : std::map<std::string, std::string>{
+           {"bart", "embedding_norm must be false for the nearest class, marian (is true)"},
+           {"pegasus", "norm_position must be post for the nearest class, marian (is pre)"},
+           {"t5", "key_width must be 10 for the nearest class, marian (is 6)"}}) {
+    import_model(QKV_GOLDEN_DIR "/encoder_decoders/" + name, directory_ / name);
+    EXPECT_EQ(error_of([&] { export_model(directory_ / name, out()); }),
+              directory_ / (name + "/config.json: " + error));
+  }
 }
 
 TEST_F(Export, RunsIn8BitsAreRefused) {

@@ -54,8 +54,8 @@ async function generate() {
   $('go').textContent = 'Stop';
   const completed = await generating.run(async () => {
     const body = {model: $('generator').value, prompt: $('prompt').value, max_tokens: Number($('length').value),
-                  temperature: Number($('temperature').value), logprobs: 5, slide: true};
-    for await (const event of generating.events('/v1/completions', {...body, stream: true})) {
+                  temperature: Number($('temperature').value), logprobs: 5, slide: true, stream: true};
+    for await (const event of generating.events('/v1/completions', body)) {
       const [choice = {}] = event.choices;
       const {tokens: pieces = [], token_logprobs: own, top_logprobs: top} = choice.logprobs ?? {};
       seed = event.seed ?? seed;

@@ -1,12 +1,9 @@
 // Recommendations: the history, and suggestions with the events behind them.
 
 const searching = new Requests('search'), suggesting = new Requests('recommend');
-// Whether suggestions were shown.
-let answered = false;
-let past = [];         // {item, title}, oldest first
-let offered = [];      // items that the search found
-let active = -1;       // the selected one
-let searchTimer;
+// answered: whether suggestions were shown; past: {item, title}, oldest first; offered: items that the search found;
+// active: the selected one.
+let answered = false, past = [], offered = [], active = -1, searchTimer;
 const titleOf = entry => entry.title || entry.item;
 
 function showFound(entries) {

@@ -1,5 +1,5 @@
-// Requests to the server: the key, errors, a server that is busy, streams. This is the first part of the script of the
-// page, after attention_view.js, which has `$`, `element`, `onArrows` and the drawing of maps.
+// Requests to the server: the key, errors, a server that is busy, streams. The first part of the page's script, after
+// attention_view.js, which has `$`, `element`, `onArrows` and the maps.
 
 // The key, as the user typed it.
 let secret = '';
@@ -112,7 +112,7 @@ class Requests {
     return (await this.send(path, body)).json();
   }
 
-  // Yields the objects of a stream of server-sent events, up to [DONE]. The body, an object or a form, asks for a stream.
+  // Yields the objects of a stream of server-sent events, up to [DONE].
   async* events(path, body) {
     const {signal} = this.running, answer = await this.send(path, body);
     const reader = answer.body.getReader(), decoder = new TextDecoder();

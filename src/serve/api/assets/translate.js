@@ -1,9 +1,9 @@
 // Translation: languages, the text, and the translation as it grows.
 
-// The languages of a translator, as codes. "und" stands for an unknown one.
+// The languages of a translator, as codes. "und" stands for an unknown one. pivot: the models of a chain.
 function languagesOf(id) {
   const known = info.models?.find(model => model.id === id);
-  return {id, from: known?.source_languages ?? ['und'], to: known?.target_languages ?? ['und']};
+  return {id, pivot: known?.pivot, from: known?.source_languages ?? ['und'], to: known?.target_languages ?? ['und']};
 }
 const english = new Intl.DisplayNames('en', {type: 'language'});
 
@@ -42,12 +42,10 @@ function translator() {
 
 const translating = new Requests('translate'), attending = new Requests('attention');
 const offering = new Requests('alternatives');
-let timer;
-// The sentences of the source, lines with text until they are translated: {text, start, line, before, translation,
+// sentences: those of the source, lines with text until they are translated: {text, start, line, before, translation,
 // after, maps}. start is a place in the source, before and after are white space around a translation.
-let sentences = [];
-// The words of the translation: {span, sentence, start, end}.
-let words = [];
+// words: those of the translation: {span, sentence, start, end}.
+let timer, sentences = [], words = [];
 // One of the words, and the sentence whose maps are shown.
 let pointed, attended;
 
@@ -112,8 +110,8 @@ async function translate() {
   let translated = [];
   const completed = await translating.run(async () => {
     const text = mine.length > 1 ? mine.map(sentence => sentence.text) : mine[0].text;
-    const body = {...translator(), text, beam: Number($('beam').value)};
-    for await (const event of translating.events('/v1/translate', {...body, stream: true})) {
+    const body = {...translator(), text, beam: Number($('beam').value), stream: true};
+    for await (const event of translating.events('/v1/translate', body)) {
       const {translations, line, translation, usage, notes = []} = event;
       if (lines[0] !== $('translation').firstChild) $('translation').replaceChildren(...lines);
       $('translation').className = '';

@@ -14,11 +14,11 @@ function grouped(pieces) {
   return found;
 }
 
-// Shows the maps of a sentence and its translation, of words or of pieces. A chain of models has none.
+// Shows the maps of a sentence and its translation, of words or of pieces. A chain has none.
 async function attend(sentence, merged = $('words').checked) {
-  const isChain = info.models?.find(model => model.id === $('translator').value)?.pivot;
-  if (isChain) $('attention').hidden = true;
-  if (!sentence.translation || isChain) return;
+  const {pivot} = languagesOf($('translator').value);
+  if (pivot) $('attention').hidden = true;
+  if (pivot || !sentence.translation) return;
   await attending.run(async () => {
     const {text, translation: target} = sentence;
     const answer = await attending.json('/v1/attend', {...translator(), text, target, words: merged});

@@ -13,35 +13,26 @@ function showDocuments({filesTranslation, supportedFilesFormat}) {
   $('file').accept = supportedFilesFormat;
 }
 
-// Shows the part of the texts that are translated, from 0 to 1, or nothing.
-function showProgress(part) {
-  const bar = $('file-progress');
-  bar.hidden = part === undefined;
-  bar.value = part ?? 0;
-}
-
 $('file').onchange = async () => {
-  const [file] = $('file').files, state = $('file-state'), link = $('result'), form = new FormData();
+  const [file] = $('file').files, state = $('state'), bar = $('bar'), link = $('result');
   link.hidden = true;
   if (!file) return;
   $('file').value = '';
-  const to = $('to').value, fields = {file, source: $('from').value, target: to, stream: true};
-  for (const [name, value] of Object.entries(fields)) form.append(name, value);
+  const to = $('to').value, form = new FormData();
+  for (const [name, value] of Object.entries({file, source: $('from').value, target: to, stream: true}))
+    form.append(name, value);
+  bar.value = 0;
+  bar.hidden = false;
   state.textContent = 'Translating ' + file.name;
-  state.className = 'busy';
   const completed = await documents.run(async () => {
-    let url;
-    for await (const {done, of, translatedFileUrl} of documents.events('/translate_file', form)) {
-      url = translatedFileUrl;
-      if (of) showProgress(done / of);
-    }
-    const answer = await documents.send(new URL(url).pathname);
+    let last;
+    for await (last of documents.events('/translate_file', form)) bar.value = last.done / last.of || 1;
+    const answer = await documents.send(new URL(last.translatedFileUrl).pathname);
     URL.revokeObjectURL(link.href);
     link.href = URL.createObjectURL(await answer.blob());
     link.download = link.textContent = translatedName(file.name, to);
   });
-  showProgress();
+  bar.hidden = true;
   link.hidden = !completed;
-  state.className = '';
-  state.textContent = completed ? 'Translated:' : '';
+  state.textContent = completed ? 'Done:' : '';
 };
