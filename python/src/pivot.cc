@@ -21,7 +21,7 @@ using Lines = std::vector<std::string>;
 using Dicts = std::vector<nb::dict>;
 
 // Loads the runs into the memory of a new object.
-void construct(PivotTranslator* chain, const Lines& runs) {
+void make_chain(PivotTranslator* chain, const Lines& runs) {
   const nb::gil_scoped_release release;
   std::vector<Translator> translators;
   for (const std::string& run : runs) translators.emplace_back(run);
@@ -40,8 +40,9 @@ std::vector<TranslateOptions> options_of_models(const PivotTranslator& chain, co
 }
 
 // Returns translations, and notes on lines.
-std::pair<std::vector<Translation>, Lines> translate(const PivotTranslator& chain, const Lines& lines,
-                                                     const Dicts& values, const Lines& between, const Lines& prefixes) {
+std::pair<std::vector<Translation>, Lines> translate_by_chain(const PivotTranslator& chain, const Lines& lines,
+                                                              const Dicts& values, const Lines& between,
+                                                              const Lines& prefixes) {
   Lines notes;
   const std::vector<TranslateOptions> options = options_of_models(chain, values, between, "translate", notes);
   const nb::gil_scoped_release release;
@@ -50,9 +51,9 @@ std::pair<std::vector<Translation>, Lines> translate(const PivotTranslator& chai
 }
 
 // Returns the document, and notes.
-std::pair<nb::bytes, Lines> translate_bytes(const PivotTranslator& chain, const std::string& name,
-                                            const nb::bytes& document, const Dicts& values, const Lines& between,
-                                            const DocumentOptions& document_options) {
+std::pair<nb::bytes, Lines> translate_bytes_by_chain(const PivotTranslator& chain, const std::string& name,
+                                                     const nb::bytes& document, const Dicts& values,
+                                                     const Lines& between, const DocumentOptions& document_options) {
   Lines notes;
   const std::vector<TranslateOptions> options = options_of_models(chain, values, between, "translate_document", notes);
   std::string bytes(document.c_str(), document.size());
@@ -65,8 +66,8 @@ std::pair<nb::bytes, Lines> translate_bytes(const PivotTranslator& chain, const 
 }
 
 // Returns notes. Paths are bytes, as in the file system.
-Lines translate_file(const PivotTranslator& chain, const nb::bytes& path, const nb::bytes& out, const Dicts& values,
-                     const Lines& between, const DocumentOptions& document_options) {
+Lines translate_file_by_chain(const PivotTranslator& chain, const nb::bytes& path, const nb::bytes& out,
+                              const Dicts& values, const Lines& between, const DocumentOptions& document_options) {
   Lines notes;
   const std::vector<TranslateOptions> options = options_of_models(chain, values, between, "translate_document", notes);
   const std::string from(path.c_str(), path.size()), to(out.c_str(), out.size());
@@ -79,19 +80,20 @@ Lines translate_file(const PivotTranslator& chain, const nb::bytes& path, const 
 
 void bind_pivot(nb::module_& m) {
   nb::class_<PivotTranslator>(m, "PivotTranslator")
-      .def("__init__", construct)
-      .def("translate", translate)
+      .def("__init__", make_chain)
+      .def("translate", translate_by_chain)
       .def("translate_bytes",
            [](const PivotTranslator& chain, const std::string& name, const nb::bytes& bytes, const Dicts& values,
               const Lines& between, const std::string& format, const Lines& columns,
               const std::pair<std::string, std::string>& languages) {
-             return translate_bytes(chain, name, bytes, values, between,
-                                    document_options_of(format, columns, languages));
+             return translate_bytes_by_chain(chain, name, bytes, values, between,
+                                             document_options_of(format, columns, languages));
            })
       .def("translate_file", [](const PivotTranslator& chain, const nb::bytes& path, const nb::bytes& out,
                                 const Dicts& values, const Lines& between, const std::string& format,
                                 const Lines& columns, const std::pair<std::string, std::string>& languages) {
-        return translate_file(chain, path, out, values, between, document_options_of(format, columns, languages));
+        return translate_file_by_chain(chain, path, out, values, between,
+                                       document_options_of(format, columns, languages));
       });
 }
 

@@ -15,7 +15,7 @@ namespace qkv {
 // has the same spread for sentences of all lengths: Gale and Church, 1993, "A Program for Aligning Sentences in
 // Bilingual Corpora".
 struct SentenceLengths {
-  int64_t longest = 1;         // source: 999 of 1,000 have at most these
+  int64_t longest = 1;         // source: 9,999 of 10,000 have at most these
   double ratio = 1;            // tokens of all targets divided by those of all sources
   double least_deviation = 0;  // 999 of 1,000 pairs deviate by at least this
 
@@ -34,7 +34,7 @@ struct SentenceLengths {
 
 template <class Visitor>
 void visit_fields(SentenceLengths& l, Visitor&& visit) {
-  visit("longest", l.longest, {"Tokens that 999 of 1,000 sources have at most", "", between(1, kMaxTokens)});
+  visit("longest", l.longest, {"Tokens that 9,999 of 10,000 sources have at most", "", between(1, kMaxTokens)});
   visit("ratio", l.ratio, {"Tokens of the targets divided by those of the sources", "", between(0, 1000)});
   visit("least_deviation", l.least_deviation,
         {"(T - ratio S)/sqrt(S) that 999 of 1,000 pairs of S and T tokens have at least", "", between(-1e6, 1e6)});

@@ -256,12 +256,14 @@ struct FileAnswer {
   }
 };
 
-// Returns a handler that sends how many of all texts are translated, at most a hundred times.
+// Returns a handler that sends how many of all texts are translated, at most a hundred times. It counts on the prepare
+// thread, because texts end on several.
 std::function<void(size_t, const Translation&)> progress_events(const CallPtr& call, size_t all) {
-  return [call, all, done = std::make_shared<size_t>(0)](size_t, const Translation&) {
+  const auto count = [all, done = std::make_shared<size_t>(0)](const CallPtr& counting) {
     const size_t before = 100 * *done / all;
-    if (100 * ++*done / all > before) call->send_event(fmt::format(R"({{"done":{},"of":{}}})", *done, all));
+    if (100 * ++*done / all > before) counting->send_event(fmt::format(R"({{"done":{},"of":{}}})", *done, all));
   };
+  return [call, count](size_t, const Translation&) { call->service().leave(call, count); };
 }
 
 // POST /suggest

@@ -13,7 +13,8 @@
 
 namespace qkv {
 
-// The answer of a family: what it does with the results. Called on the prepare thread; an exception ends the call.
+// The answer of a family: what it does with the results. Called on the prepare thread, but on_text on text threads, of
+// which several may call it at the same time. An exception ends the call.
 struct TranslationHandlers {
   // For each token, with the number of the text. Requires greedy search or sampling. null: not streamed.
   std::function<void(size_t text, const TokenReport&, const std::string& so_far)> on_token = nullptr;
