@@ -37,6 +37,17 @@ def package(name):
     return pathlib.Path(found.origin).parent
 
 
+def peak_memory(command, text):
+    """Runs a command on a text, and returns the most memory that it had, in KiB."""
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as program:
+        program.stdin.write(text.encode())
+        program.stdin.close()
+        _, status, usage = os.wait4(program.pid, 0)
+        program.returncode = os.waitstatus_to_exitcode(status)
+    assert program.returncode == 0
+    return usage.ru_maxrss
+
+
 def head(path, lines, to):
     to.write_text("".join(path.read_text().splitlines(keepends=True)[:lines]))
     return to

@@ -1,14 +1,13 @@
 """qkv translate with several runs: translation through a language in between."""
 
 import json
-import os
 import shutil
 import signal
 import subprocess
 import time
 
 import pytest
-from conftest import QKV, ROOT, qkv
+from conftest import QKV, ROOT, peak_memory, qkv
 
 LINES = ["The dog sees the cat.", "", "He sleeps. The dog sees the cat.", "  A man reads the old book in the garden.  "]
 TEXT = "\n".join(LINES) + "\n"
@@ -123,13 +122,7 @@ def test_an_interrupt_ends_it_between_lines():
 def test_memory_does_not_grow_with_the_lines():
     def peak(lines):
         command = [QKV, "translate", FIRST, SECOND, "--threads", "1", "--max-length", "8", "--window", "256"]
-        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as program:
-            program.stdin.write(("He.\n" * lines).encode())
-            program.stdin.close()
-            _, status, usage = os.wait4(program.pid, 0)
-            program.returncode = os.waitstatus_to_exitcode(status)
-        assert program.returncode == 0
-        return usage.ru_maxrss
+        return peak_memory(command, "He.\n" * lines)
     assert peak(16000) <= peak(2000) + 8 * 1024  # KiB
 
 

@@ -10,7 +10,7 @@ import subprocess
 import time
 
 import pytest
-from conftest import QKV, ROOT, SMALL, qkv
+from conftest import QKV, ROOT, SMALL, peak_memory, qkv
 
 LINES = ["The dog sees the cat.", "", "He sleeps.", "A man reads the old book in the garden.", "The dog sees the cat."]
 TEXT = "\n".join(LINES) + "\n"
@@ -221,13 +221,7 @@ def test_memory_does_not_grow_with_the_lines(trained):
     """The peak with eight times as many lines is the same, except for buffers that the first windows do not need."""
     def peak(lines):
         command = [QKV, "translate", str(trained), "--beam", "1", "--max-length", "1", "--threads", "1"]
-        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as program:
-            program.stdin.write(("He.\n" * lines).encode())
-            program.stdin.close()
-            _, status, usage = os.wait4(program.pid, 0)
-            program.returncode = os.waitstatus_to_exitcode(status)
-        assert program.returncode == 0
-        return usage.ru_maxrss
+        return peak_memory(command, "He.\n" * lines)
     assert peak(16000) <= peak(2000) + 8 * 1024  # KiB
 
 
