@@ -49,7 +49,7 @@ translate() {
   done
 
   step "translating a paragraph, sentence by sentence"
-  sed -n 1,3p $text/test.en | paste -sd " " | tee /dev/stderr | $qkv translate $run
+  sed -n 1,3p $text/test.en | paste -sd " " | tee -a /dev/stderr | $qkv translate $run
 
   step "attention weights"
   echo "   $sentence"

@@ -12,7 +12,7 @@ namespace {
 
 constexpr int64_t kMostPairs = 50'000;
 constexpr int64_t kFewestPairs = 1'000;
-constexpr int64_t kLonger = 10'000, kShorter = 1'000;  // one pair of these may be longer, or deviate by more
+constexpr int64_t kOutliers = 10'000;  // one pair of this number may be longer, or deviate by more
 
 using Pairs = std::vector<std::pair<int64_t, int64_t>>;  // tokens of the source and the target
 
@@ -49,12 +49,13 @@ std::optional<SentenceLengths> measure_lengths(const ParallelCorpus& text, const
       all_targets += target;
     }
   if (std::ssize(pairs) < kFewestPairs) return std::nullopt;
-  lengths.longest = nth(sources, std::ssize(pairs) / kLonger, std::ranges::greater());
+  const int64_t outliers = std::ssize(pairs) / kOutliers;
+  lengths.longest = nth(sources, outliers, std::ranges::greater());
   lengths.ratio = static_cast<double>(all_targets) / static_cast<double>(all_sources);
   std::vector<double> deviations;
   for (const auto& [source, target] : pairs)
     deviations.push_back(SentenceLengths::deviation(lengths.ratio, source, target));
-  lengths.least_deviation = nth(std::move(deviations), std::ssize(pairs) / kShorter, std::ranges::less());
+  lengths.least_deviation = nth(std::move(deviations), outliers, std::ranges::less());
   return lengths;
 }
 

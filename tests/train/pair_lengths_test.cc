@@ -52,10 +52,10 @@ TEST(PairLengths, OfOnePairInTenThousandIsNotTheLongest) {
   EXPECT_EQ(measure(text + pair(90, 90) + pair(80, 80)).value().longest, 80);
 }
 
-TEST(PairLengths, OfOnePairInAThousandDoesNotDeviate) {
-  const std::string text = pair(10, 10, 1999);
+TEST(PairLengths, OfOnePairInTenThousandDoNotDeviate) {
+  const std::string text = pair(10, 10, 9'999);
   EXPECT_NEAR(measure(text + pair(80, 10)).value().least_deviation, 0, 0.1);
-  EXPECT_LT(measure(text + pair(80, 10, 3)).value().least_deviation, -7);
+  EXPECT_LT(measure(text + pair(80, 10, 2)).value().least_deviation, -7);
 }
 
 TEST(PairLengths, OfPairsThatAreNotTrainedOnDoNotCount) {

@@ -17,7 +17,7 @@ namespace qkv {
 struct SentenceLengths {
   int64_t longest = 1;         // source: 9,999 of 10,000 have at most these
   double ratio = 1;            // tokens of all targets divided by those of all sources
-  double least_deviation = 0;  // 999 of 1,000 pairs deviate by at least this
+  double least_deviation = 0;  // 9,999 of 10,000 pairs deviate by at least this
 
   bool operator==(const SentenceLengths&) const = default;
 
@@ -37,7 +37,7 @@ void visit_fields(SentenceLengths& l, Visitor&& visit) {
   visit("longest", l.longest, {"Tokens that 9,999 of 10,000 sources have at most", "", between(1, kMaxTokens)});
   visit("ratio", l.ratio, {"Tokens of the targets divided by those of the sources", "", between(0, 1000)});
   visit("least_deviation", l.least_deviation,
-        {"(T - ratio S)/sqrt(S) that 999 of 1,000 pairs of S and T tokens have at least", "", between(-1e6, 1e6)});
+        {"(T - ratio S)/sqrt(S) that 9,999 of 10,000 pairs of S and T tokens have at least", "", between(-1e6, 1e6)});
 }
 
 // Reads the file, or returns nothing if there is none. Throws Error, naming file and field.
