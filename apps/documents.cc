@@ -13,6 +13,7 @@
 
 #include "commands.h"
 #include "program/documents/document_files.h"
+#include "program/lines/jobs.h"
 #include "program/lines/parts.h"
 #include "qkv/error.h"
 #include "signals.h"
@@ -22,15 +23,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kNotes = 10;  // about single sentences of a document; further ones are counted
-
 // Notes on a document, and a line of its progress if standard error is a terminal.
 class DocumentProgress {
  public:
   DocumentProgress(std::string name, qkv::TranslateOptions& options) : name_(std::move(name)) {
-    options.on_note = [this](const std::string& note) {
-      if (++notes_ <= kNotes) report(note);
-    };
+    options.on_note = [this](const std::string& note) { notes_.add(note); };
     options.on_progress = [this](int64_t done) {
       add(done);
       stop_if_interrupted();
@@ -41,7 +38,7 @@ class DocumentProgress {
   DocumentProgress& operator=(const DocumentProgress&) = delete;
 
   void end(int64_t texts) {
-    if (notes_ > kNotes) report(fmt::format("{} further notes are not shown", notes_ - kNotes));
+    notes_.finish();
     clear();
     print_error("{}: {} texts translated\n", name_, texts);
   }
@@ -70,7 +67,7 @@ class DocumentProgress {
   const bool terminal_ = rewrites_lines();
   Clock::time_point last_ = Clock::now();
   int64_t done_ = 0;
-  int notes_ = 0;
+  qkv::FewNotes notes_{[this](const std::string& note) { report(note); }};
   bool shown_ = false;
 };
 

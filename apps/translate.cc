@@ -37,6 +37,7 @@ struct TranslateOptions {
   bool targets_are_tokens = false;
 };
 
+// Loads the runs, and sets the languages of each in its options.
 qkv::PivotTranslator load(TranslateOptions& options) {
   std::vector<qkv::Translator> translators;
   for (const std::string& run : options.runs) translators.emplace_back(run, options.ensemble);

@@ -254,8 +254,7 @@ std::optional<std::string> read_prefix(const Settings& task, const Settings& con
   constexpr const char* kName = "prefix";
   const Settings& settings = task.find(kName) ? task : config;
   std::string prefix = settings.text(kName, "");
-  if (prefix.size() > kMaxSourcePrefix)
-    fail("{}: {} must have at most {} bytes (has {})", settings.where(), kName, kMaxSourcePrefix, prefix.size());
+  check_source_prefix(prefix, fmt::format("{}: {}", settings.where(), kName));
   if (prefix.empty()) return {};
   return prefix;
 }

@@ -164,8 +164,7 @@ SentenceEdges TranslationText::edges_between(const std::string& from, const std:
 }
 
 void TranslationText::check_source_prefix(const std::string& prefix) const {
-  if (prefix.size() > kMaxSourcePrefix)
-    fail("source_prefix must have at most {} bytes (has {})", kMaxSourcePrefix, prefix.size());
+  qkv::check_source_prefix(prefix, "source_prefix");
   if (const size_t bad = find_invalid_utf8(prefix); bad != std::string::npos)
     fail("source_prefix: byte {} is not valid UTF-8", bad + 1);
   if (const int64_t tokens = std::ssize(tokenizers_.source.encode(prefix)); tokens > max_length_ / 2)

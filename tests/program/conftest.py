@@ -37,6 +37,18 @@ def package(name):
     return pathlib.Path(found.origin).parent
 
 
+def check_translated_as_they_arrive(runs, lines, wanted):
+    """Types lines one by one, and waits for the translation of each."""
+    with subprocess.Popen([QKV, "translate", *map(str, runs)], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as program:
+        for line, translation in zip(lines, wanted, strict=True):
+            program.stdin.write(line.encode() + b"\n")
+            program.stdin.flush()
+            assert program.stdout.readline().decode() == translation + "\n"
+        program.stdin.close()
+        assert program.stdout.read() == b""
+    assert program.returncode == 0
+
+
 def peak_memory(command, text):
     """Runs a command on a text, and returns the most memory that it had, in KiB."""
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as program:

@@ -7,7 +7,7 @@ import subprocess
 import time
 
 import pytest
-from conftest import QKV, ROOT, peak_memory, qkv
+from conftest import QKV, ROOT, check_translated_as_they_arrive, peak_memory, qkv
 
 LINES = ["The dog sees the cat.", "", "He sleeps. The dog sees the cat.", "  A man reads the old book in the garden.  "]
 TEXT = "\n".join(LINES) + "\n"
@@ -87,16 +87,7 @@ def test_many_files(tmp_path):
 
 
 def test_lines_are_translated_as_they_arrive():
-    wanted = output(FIRST, SECOND).splitlines()
-    command = [QKV, "translate", FIRST, SECOND]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as program:
-        for line, translation in zip(LINES, wanted, strict=True):
-            program.stdin.write(line.encode() + b"\n")
-            program.stdin.flush()
-            assert program.stdout.readline().decode() == translation + "\n"
-        program.stdin.close()
-        assert program.stdout.read() == b""
-    assert program.returncode == 0
+    check_translated_as_they_arrive([FIRST, SECOND], LINES, output(FIRST, SECOND).splitlines())
 
 
 def test_lines_before_an_invalid_one_are_translated():

@@ -10,7 +10,7 @@ import subprocess
 import time
 
 import pytest
-from conftest import QKV, ROOT, SMALL, peak_memory, qkv
+from conftest import QKV, ROOT, SMALL, check_translated_as_they_arrive, peak_memory, qkv
 
 LINES = ["The dog sees the cat.", "", "He sleeps.", "A man reads the old book in the garden.", "The dog sees the cat."]
 TEXT = "\n".join(LINES) + "\n"
@@ -141,15 +141,7 @@ def test_workers_do_not_change_the_output(trained):
 
 
 def test_lines_are_translated_as_they_arrive(trained):
-    with subprocess.Popen([QKV, "translate", str(trained)], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as program:
-        wanted = translate(trained)
-        for line, translation in zip(LINES, wanted):
-            program.stdin.write(line.encode() + b"\n")
-            program.stdin.flush()
-            assert program.stdout.readline().decode() == translation + "\n"
-        program.stdin.close()
-        assert program.stdout.read() == b""
-    assert program.returncode == 0
+    check_translated_as_they_arrive([trained], LINES, translate(trained))
 
 
 def test_lines_before_an_invalid_one_are_translated(trained):

@@ -27,7 +27,7 @@ struct TranslationLoop::Prepared::Text {
   uint64_t id = 0;
   size_t added = 0;    // parts
   size_t running = 0;  // parts and clauses
-  bool has_clauses = false;
+  bool looked_for_clauses = false;
   bool started = false, paused = false;
   std::string client = {};
   std::exception_ptr error = {};
@@ -213,7 +213,7 @@ struct TranslationLoop::State : ServingLoop<Prepared::Text> {
     if (text.error) return finish(text);
     if (text.running > 0) return;
     if (text.added < text.line.parts.size()) return add_part(text, text.line.parts[text.added++]);
-    if (!text.events.on_token && !std::exchange(text.has_clauses, true)) add_clauses(text);
+    if (!text.events.on_token && !std::exchange(text.looked_for_clauses, true)) add_clauses(text);
     if (text.running == 0) finish(text);
   }
 

@@ -28,11 +28,14 @@ void write_defaults(const std::string& path, const DecodingDefaults& defaults) {
 
 }  // namespace
 
+void check_source_prefix(const std::string& prefix, const std::string& name) {
+  constexpr size_t kMostBytes = 1024;
+  if (prefix.size() > kMostBytes) fail("{} must have at most {} bytes (has {})", name, kMostBytes, prefix.size());
+}
+
 void check_defaults(const DecodingDefaults& defaults, const std::string& where) {
   check_ranges(defaults, where);
-  const size_t bytes = defaults.source_prefix.value_or("").size();
-  if (bytes > kMaxSourcePrefix)
-    fail("{}source_prefix must have at most {} bytes (has {})", where, kMaxSourcePrefix, bytes);
+  check_source_prefix(defaults.source_prefix.value_or(""), where + "source_prefix");
 }
 
 DecodingDefaults read_decoding_defaults(const RunDirectory& run) { return read_defaults(run, run.decoding()); }

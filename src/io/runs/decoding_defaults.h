@@ -2,7 +2,6 @@
 // summary.json with the values that summaries have instead.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -13,7 +12,8 @@
 
 namespace qkv {
 
-inline constexpr size_t kMaxSourcePrefix = 1024;  // bytes
+// Throws Error, beginning with `name`, for a text before sources that has more than 1,024 bytes.
+void check_source_prefix(const std::string& prefix, const std::string& name);
 
 struct DecodingDefaults {
   std::optional<int64_t> beam, min_length, max_length, max_tokens, no_repeat_ngram, top_k;

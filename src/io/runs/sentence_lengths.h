@@ -26,7 +26,7 @@ struct SentenceLengths {
     return (static_cast<double>(target) - ratio * S) / std::sqrt(S);
   }
 
-  // Whether a translation is shorter than nearly all of the training text are for such a source.
+  // Whether a translation is shorter than almost every one of a source of that length in the training text.
   bool is_too_short(int64_t source, int64_t target) const {
     return source > 0 && deviation(ratio, source, target) < least_deviation;
   }

@@ -161,7 +161,7 @@ class RecommendJob {
 template <class AnyTranslator, class Options>
 void write_translations(const AnyTranslator& translator, const LineSource& read, const Options& options,
                         TranslateOptions& callbacks, const TranslationForm& form, const LineOutput& output) {
-  FewNotes notes(output);
+  FewNotes notes(output.note);
   callbacks.on_note = [&](const std::string& note) { notes.add(note); };
   callbacks.on_progress = output.progress;
   int64_t number = 0;
@@ -181,11 +181,11 @@ std::string csv_rows(const std::string& user, const Recommendations& answer) {
 }  // namespace
 
 void FewNotes::add(const std::string& note) {
-  if (++notes_ <= kNotes) output_.note(note);
+  if (++notes_ <= kNotes) report_(note);
 }
 
 void FewNotes::finish() const {
-  if (notes_ > kNotes) output_.note(fmt::format("{} further notes are not shown", notes_ - kNotes));
+  if (notes_ > kNotes) report_(fmt::format("{} further notes are not shown", notes_ - kNotes));
 }
 
 TranslationForm form_of(const TranslateOptions& options, bool json) {

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "qkv/classifier.h"
@@ -20,17 +21,17 @@ std::vector<std::string> read_all(LineReader& reader);
 // the end of the input.
 bool read_window(LineReader& reader, std::vector<std::string>& lines);
 
-// Passes on the first ten notes on lines and counts the others.
+// Passes on the first ten notes on lines, or on texts of a document, and counts the others.
 class FewNotes {
  public:
-  explicit FewNotes(const LineOutput& output) : output_(output) {}
+  explicit FewNotes(std::function<void(const std::string&)> report) : report_(std::move(report)) {}
 
   void add(const std::string& note);
   // Reports how many notes were not passed on, if any.
   void finish() const;
 
  private:
-  const LineOutput& output_;
+  const std::function<void(const std::string&)> report_;
   int64_t notes_ = 0;
 };
 

@@ -55,7 +55,7 @@ void TextFiles::append(const std::string& line) {
 
 void summarize_texts(const Translator& translator, TextFiles& texts, TranslateOptions options, bool json,
                      const LineOutput& output) {
-  FewNotes notes(output);
+  FewNotes notes(output.note);
   options.on_note = [&](const std::string& note) { notes.add(note); };
   options.on_progress = output.progress;
   std::deque<std::string> files;  // of the texts without a summary

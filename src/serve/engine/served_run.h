@@ -19,7 +19,7 @@ struct ServedRun {
 };
 
 // Returns the runs, then the chains. Throws Error for a name that is not allowed or stands for two models, for a value
-// of a run that is not served, and for a chain of other models.
+// of a run that is not among them, and for a chain that names no such run.
 std::vector<ServedRun> served_runs(const ServerOptions& options);
 
 }  // namespace qkv
