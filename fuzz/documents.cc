@@ -1,6 +1,7 @@
-// Documents of all formats. The first line names the format and, of an archive, the member whose text follows; "FORMAT
-// archive" is followed by an archive. Parts that are replaced by themselves give the document, unless it holds sources
-// and targets, and a document with translated parts can be read again.
+// Documents, with a target for each format; odp and ods have the reader of odt. For a format that is an archive the
+// first line names the member whose text follows, or is "archive", which an archive follows. Parts that are replaced by
+// themselves give the document, unless it holds sources and targets, and a document with translated parts can be read
+// again.
 #include <algorithm>
 #include <random>
 
@@ -70,8 +71,9 @@ std::string translated(const SplitText& document, Translate translate) {
   return join(document, replacements);
 }
 
-void check_text(SplitFunction split, const std::string& text, std::minstd_rand& random) {
-  const SplitText document = split(text, fuzz_options());
+void check_text(SplitFunction split, std::string text, std::minstd_rand& random) {
+  expect_utf8(text);
+  const SplitText document = split(std::move(text), fuzz_options());
   check_order(document);
   if (document.parts.size() > 200) return;  // an input takes milliseconds
   const std::string same = translated(document, same_translation);
@@ -98,19 +100,22 @@ void check_archive(const DocumentFormat& format, std::string bytes, std::minstd_
   fuzz::must_succeed([&] { Document(format, translated, fuzz_options()); });
 }
 
+void read_document(std::string_view target, std::string_view bytes) {
+  target.remove_prefix(std::string_view("documents_").size());
+  const DocumentFormat& format = *find_document_format(target);
+  std::minstd_rand random(static_cast<uint32_t>(bytes.size() + (bytes.empty() ? 0 : bytes.back())));
+  if (!format.split_member) return check_text(format.split, std::string(bytes), random);
+  const std::string_view member = bytes.substr(0, bytes.find('\n'));
+  std::string text(bytes.substr(std::min(bytes.size(), member.size() + 1)));
+  if (member == "archive") return check_archive(format, std::move(text), random);
+  const SplitFunction split = format.split_member(member);
+  if (!split) throw Error("unknown member");
+  check_text(split, std::move(text), random);
+}
+
 }  // namespace
 
-void qkv::fuzz::fuzz_documents(std::string_view bytes) {
-  const std::string_view line = bytes.substr(0, bytes.find('\n'));
-  std::string text(bytes.substr(std::min(bytes.size(), line.size() + 1)));
-  const std::string_view name = line.substr(0, line.find(' '));
-  const std::string_view member = line.substr(std::min(line.size(), name.size() + 1));
-  const DocumentFormat* format = find_document_format(name);
-  if (!format) throw Error("unknown format");
-  std::minstd_rand random(static_cast<uint32_t>(text.size() + (text.empty() ? 0 : text.back())));
-  if (member == "archive" && format->split_member) return check_archive(*format, std::move(text), random);
-  const SplitFunction split = format->split_member ? format->split_member(member) : format->split;
-  if (!split) throw Error("unknown member");
-  expect_utf8(text);
-  check_text(split, text, random);
-}
+#define QKV_READ(target) \
+  void qkv::fuzz::fuzz_##target(std::string_view bytes) { read_document(#target, bytes); }
+QKV_FUZZ_DOCUMENTS(QKV_READ)
+#undef QKV_READ

@@ -1,10 +1,13 @@
 #include "documents/restore_markup.h"
 
+#include <unicode/uchar.h>
+
 #include <algorithm>
 #include <span>
 #include <utility>
 #include <vector>
 
+#include "documents/strings/string_part.h"
 #include "documents/tag_layout.h"
 #include "text/alignment/aligned_units.h"
 
@@ -46,7 +49,7 @@ class TagWriter {
     }
     flush();
     close_run();
-    if (spelling_.repair) spelling_.repair(part_, tags_, written_);
+    if (spelling_.repair) spelling_.repair(document_, part_, tags_, written_);
     return std::move(written_);
   }
 
@@ -94,18 +97,32 @@ class TagWriter {
     const bool is_single = tag.kind == InlineTag::Kind::single;
     const bool has_space = tag.space_before || tag.space_after;
     if (is_single && tag.breaks_line && !has_space && between_ == " ") is_between_written_ = true;
+    const bool is_in_brackets = is_single && follows_bracket(tag);
+    const bool needs_space = tag.space_before || (is_in_brackets && ends_with_word());
     if (tag.kind == InlineTag::Kind::open || (is_single && (tag.space_before || !has_space)))
-      write_space(is_single && tag.space_before && !is_first_);
+      write_space(is_single && needs_space && !is_first_);
+    const bool ends_with_space = tag.kind == InlineTag::Kind::close && pending_ == " ";  // behind a single tag
+    if (ends_with_space) pending_.clear();
     write_tag(tag, place);
+    if (ends_with_space) add_text(" ");
     if (tag.space_after || (is_single && is_first_ && tag.space_before)) write_space(!is_last_);
     // "Use <code>x</code>, then" without the mark.
-    const bool is_apart = is_single && tag.space_before && !tag.space_after && !is_first_;
+    const bool is_apart = is_single && (tag.space_before || is_in_brackets) && !tag.space_after && !is_first_;
     if (is_apart && !between_.empty() && precedes_mark(tag)) add_text(" ");
   }
 
   bool precedes_mark(const InlineTag& tag) const {
     return tag.at < part_.text.size() && !is_white_space(part_.text[tag.at]);
   }
+
+  // "(<code>x</code>)": where the translation lacks the bracket, the tag does not touch a word.
+  bool follows_bracket(const InlineTag& tag) const {
+    if (tag.at == 0 || tag.space_before) return false;
+    return (U_GET_GC_MASK(last_code_point(std::string_view(part_.text).substr(0, tag.at))) &
+            (U_GC_PS_MASK | U_GC_PI_MASK)) != 0;
+  }
+
+  bool ends_with_word() const { return !pending_.empty() && u_isalnum(last_code_point(pending_)) != 0; }
 
   // needs_one: adds a space where the translation has none, such as between a word and a mark.
   void write_space(bool needs_one) {

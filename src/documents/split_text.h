@@ -10,6 +10,7 @@
 
 namespace qkv {
 
+struct SplitText;
 struct TextPart;
 
 // A tag as it stands in a translation.
@@ -26,7 +27,8 @@ struct TextSpelling {
   // Appends characters as the document spells them. For a part without tags it is called once, with the whole text.
   void (*append)(std::string_view text, std::string& to);
   // Changes a translation with its tags where a tag would mean something else next to other characters; nullptr: none.
-  void (*repair)(const TextPart& part, std::span<const WrittenTag> tags, std::string& written) = nullptr;
+  void (*repair)(const SplitText& document, const TextPart& part, std::span<const WrittenTag> tags,
+                 std::string& written) = nullptr;
 };
 
 // For spellings in which every character stands for itself, and texts that their format has decoded. Returns 0.

@@ -15,9 +15,9 @@ namespace qkv {
 namespace {
 
 constexpr size_t kDeepestXml = 512;
-constexpr size_t kLongestNamespace = 512;  // bytes, which every name of it repeats
-constexpr size_t kBytesPerToken = 8;       // at least, on average, of a document with more than kFewTokens
-constexpr size_t kFewTokens = 65536;
+constexpr size_t kLongestNamespace = 512;          // bytes, which every name of it repeats
+constexpr size_t kBytesPerToken = 8;               // at least, on average, of a document with more than kFewTokens
+constexpr size_t kFewTokens = size_t{1} << 20;     // tables of short texts have 4 bytes for each
 constexpr size_t kMostXmlBytes = size_t{1} << 30;  // expat counts in int
 
 class XmlReader {

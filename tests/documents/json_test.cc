@@ -64,7 +64,18 @@ TEST(JsonFiles, OtherTextIsRefused) {
   EXPECT_EQ(error_of("json", "[1e999]"), "not valid JSON at byte 6: a number beyond the range of double");
   EXPECT_EQ(error_of("json", "[\"a\xFF\"]"), "the text must be UTF-8 (byte 4 is not)");
   EXPECT_NE(error_of("json", ""), "");
-  EXPECT_NE(error_of("json", "[\"\\ud800\"]"), "");
+}
+
+// Programs that cut texts after some units of UTF-16 write such files.
+TEST(JsonFiles, StringsWithHalfOfACharacterStay) {
+  const std::string kept = R"({"\ud83d a": "Cut here \ud83d", "b": ["\ude00 \ud83d\ude00", "\ud83d\\ude00 x",
+"\ud83d\ud83d\uDE00"], "c": )";
+  const StringDocument document("json", kept + R"("Some text \uD83D\uDE00", "d": "Not \\ud83d", "e": "Some\ufffd"})");
+  EXPECT_EQ(document.parts(), (Texts{"Some text 😀", "Not \\ud83d", "Some\uFFFD"}));
+  EXPECT_EQ(document.with({"u", "v", "w"}), kept + R"("u", "d": "v", "e": "w"})");
+  EXPECT_EQ(document.with(document.parts()), document.document.texts()[0].bytes);
+  EXPECT_NE(error_of("json", "[\"\\ud80\"]"), "");
+  EXPECT_NE(error_of("json", "[\"\\u-800\"]"), "");
 }
 
 TEST(JsonFiles, DeepNestingIsRead) {

@@ -197,6 +197,17 @@ TEST(Markdown, ValuesOfTheFrontMatterAreQuoted) {
   EXPECT_EQ(part_texts("---\ntitle: [a, b]\nsubtitle: a # b\nsummary: >\n  c\ndescription: 'it''s'\n---\n"), Pieces{});
 }
 
+TEST(Markdown, CodeDoesNotTouchOtherCode) {
+  EXPECT_EQ(put("`a`/`b` and `c`", translation({"▁/", "▁and"}, {"▁und"}, {1})), "`a` `b` und `c`");
+  EXPECT_EQ(put("and `a` or `b`/`c`", translation({"▁and", "▁or", "▁/"}, {"▁und", "▁oder"}, {0, 1})),
+            "und `a` oder `b` `c`");
+  EXPECT_EQ(put("a `b`/`c`/`d` e", translation({"▁a", "▁/", "▁/", "▁e"}, {"▁x", "▁y"}, {0, 3})), "x `b` `c` `d` y");
+}
+
+TEST(Markdown, AddressesWithDollarsAreNoFormulas) {
+  EXPECT_EQ(part_texts("[![one](a$b)](c$d) two $x](y)$ three $[x](y)$"), Pieces{"one two $x](y)$ three"});
+}
+
 // Blocks as md4c reads them, their spans, and their texts without white space.
 struct Outline {
   Pieces blocks = {}, texts = {};

@@ -82,6 +82,17 @@ TEST(Po, PluralFormsAreTranslatedFromMsgidAndMsgidPlural) {
   EXPECT_EQ(with_copies(forms("%d dog", {""})), forms("%d dog", {"%d dogs"}));
 }
 
+TEST(Po, EntriesWithOtherFormsThanTheHeaderSaysStay) {
+  const std::string entry = "msgid \"dog\"\nmsgid_plural \"dogs\"\nmsgstr[0] \"\"\nmsgstr[1] \"\"\n";
+  const auto header = [](const std::string& forms) {
+    return "msgid \"\"\nmsgstr \"Plural-Forms: nplurals=" + forms + "; plural=0;\\n\"\n\n";
+  };
+  EXPECT_EQ(catalog(header("1") + entry + "msgid \"cat\"\nmsgstr \"\"\n").part_texts(), PoTexts{"cat"});
+  EXPECT_EQ(catalog(header("3") + entry).part_texts(), PoTexts{});
+  EXPECT_EQ(catalog(header("2") + entry).part_texts(), PoTexts({"dog", "dogs"}));
+  EXPECT_EQ(catalog(header("INTEGER") + entry).part_texts(), PoTexts({"dog", "dogs"}));
+}
+
 TEST(Po, LineFeedsAtBothEndsStay) {
   EXPECT_EQ(with_translations("msgid \"Dog\\n\"\nmsgstr \"\"\n", {"Hund"}), "msgid \"Dog\\n\"\nmsgstr \"Hund\\n\"\n");
   EXPECT_EQ(with_translations("msgid \"\\n  Dog \\n\\n\"\nmsgstr \"\"\n", {"Hund"}),

@@ -80,6 +80,24 @@ TEST(PutBack, ATagBeforeAMarkDoesNotTouchAWord) {
             "Nutze <code>x</code>, x");
 }
 
+TEST(PutBack, ATagInBracketsDoesNotTouchAWordWithoutThem) {
+  const Pieces source = {"▁The", "▁option", "▁(", ")", "▁is"};
+  const std::string html = "The option (<code>-m</code>) is";
+  EXPECT_EQ(put_html(html, translation(source, {"▁Die", "▁Option", "▁ist"}, {0, 1, 4})),
+            "Die Option <code>-m</code> ist");
+  EXPECT_EQ(put_html(html, translation(source, {"▁ist", "▁die", "▁Option"}, {4, 0, 1})),
+            "ist die Option <code>-m</code>");
+  EXPECT_EQ(put_html(html, translation(source, {"▁Die", "▁Option", "▁(", ")", "▁ist"}, {0, 1, 2, 3, 4})),
+            "Die Option (<code>-m</code>) ist");
+}
+
+TEST(PutBack, TheSpaceBehindASingleTagIsOutsideOfTheElementThatEndsThere) {
+  EXPECT_EQ(put_html("<i>Often (with <code>x</code>)</i> now",
+                     translation({"▁Often", "▁(", "with", ")", "▁now"}, {"▁mit", ")", "▁(", "oft", "▁jetzt"},
+                                 {2, 3, 1, 0, 4})),
+            "<i>mit) (oft <code>x</code></i> jetzt");
+}
+
 TEST(PutBack, WhiteSpaceInAnElementStandsForASpaceOfTheTranslation) {
   const Translation ab = translation({"▁A.", "▁B."}, {"▁X.", "▁Y."}, {0, 1});
   EXPECT_EQ(put_html("A.<span> </span>B.", ab), "X.<span> </span>Y.");

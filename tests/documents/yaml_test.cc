@@ -42,6 +42,7 @@ TEST(YamlFiles, OtherValuesStay) {
 TEST(YamlFiles, AnchorsTagsAndAliasesStay) {
   EXPECT_EQ(marked("a: &x 'One'\nb: *x\nc: &y !!str # note\n  'Two'\nd: !<tag:yaml.org,2002:str> &z 'Three'\n"),
             "a: &x '«One»'\nb: *x\nc: &y !!str # note\n  '«Two»'\nd: !<tag:yaml.org,2002:str> &z '«Three»'\n");
+  EXPECT_EQ(marked("a: &x:One two\nb: Three\n"), "a: &x \"«:One two»\"\nb: \"«Three»\"\n");
 }
 
 TEST(YamlFiles, PlainScalarsGetQuotesWhereTheyNeedThem) {

@@ -1,6 +1,10 @@
 // JSON files of texts, such as those of user interfaces: the strings that are values are translated. Names of members
-// stay, and so do values of names that begin with "@", as of .arb files and JSON-LD, and strings that are not prose.
+// stay, and so do values of names that begin with "@", as of .arb files and JSON-LD, strings that are not prose, and
+// those with half of a character ("\ud83d").
+#include <unicode/utf16.h>
+
 #include <algorithm>
+#include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <nlohmann/json.hpp>
@@ -52,6 +56,27 @@ bool spells_json_in_ascii(std::string_view text) {
   return false;
 }
 
+// The code of an escape such as "\u00e9" at this place; -1 if there is none.
+UChar32 json_escape(std::string_view text, size_t at) {
+  UChar32 code = -1;
+  const std::string_view escape = text.substr(std::min(at, text.size()), 6);
+  if (!escape.starts_with("\\u")) return -1;
+  const auto [end, error] = std::from_chars(escape.data() + 2, escape.data() + escape.size(), code, 16);
+  return error == std::errc() && end == escape.data() + 6 && code >= 0 ? code : -1;
+}
+
+// Returns JSON of the same length in which the escapes of half a character are those of U+FFFD: programs that cut texts
+// write them, and the parser refuses them.
+std::string with_whole_characters(std::string json) {
+  for (size_t at = json.find('\\'); at < json.size(); at = json.find('\\', at)) {
+    const UChar32 code = json_escape(json, at);
+    const bool is_whole = U16_IS_LEAD(code) && U16_IS_TRAIL(json_escape(json, at + 6));
+    if (!is_whole && U_IS_SURROGATE(code)) json.replace(at + 2, 4, "fffd");
+    at += is_whole ? 12 : code >= 0 ? 6 : 2;
+  }
+  return json;
+}
+
 // The library's message without its prefix, its line and column, and the text that it quotes.
 std::string json_problem(const nlohmann::json::exception& error) {
   if (dynamic_cast<const nlohmann::json::out_of_range*>(&error)) return "a number beyond the range of double";
@@ -64,7 +89,8 @@ std::string json_problem(const nlohmann::json::exception& error) {
 // its quotes are looked for: outside of strings there are none.
 class JsonStrings {
  public:
-  explicit JsonStrings(SplitText& document) : document_(document) {}
+  // parsed: the document, or JSON of the same length in which some strings have other bytes; these strings stay.
+  JsonStrings(SplitText& document, std::string_view parsed) : document_(document), parsed_(parsed) {}
 
   bool null() { return true; }
   bool boolean(bool) { return true; }
@@ -74,7 +100,8 @@ class JsonStrings {
   bool binary(nlohmann::json::binary_t&) { return false; }  // not in JSON text
   bool string(std::string& value) {
     const ByteRange place = next_string();
-    if (kept_depth_ == 0) add_string_part(document_, place, value, *document_.spelling);
+    const bool is_whole = document_.slice(place.begin, place.end) == parsed_.substr(place.begin, place.size());
+    if (kept_depth_ == 0 && is_whole) add_string_part(document_, place, value, *document_.spelling);
     return true;
   }
   bool key(std::string& name) {
@@ -105,6 +132,7 @@ class JsonStrings {
   }
 
   SplitText& document_;
+  const std::string_view parsed_;
   size_t at_ = 0;          // byte after the last string
   size_t depth_ = 0;       // of open arrays and objects
   size_t kept_depth_ = 0;  // of the object that has the member whose value stays; 0: none
@@ -115,8 +143,9 @@ SplitText split_json(std::string text) {
   if (const size_t nul = text.find('\0'); nul != text.npos) fail("not valid JSON at byte {}: a NUL byte", nul + 1);
   SplitText document{.bytes = std::move(text)};
   document.spelling = spells_json_in_ascii(document.bytes) ? &kAsciiJsonSpelling : &kJsonSpelling;
-  JsonStrings strings(document);
-  nlohmann::json::sax_parse(document.bytes, &strings);
+  const std::string parsed = with_whole_characters(document.bytes);
+  JsonStrings strings(document, parsed);
+  nlohmann::json::sax_parse(parsed, &strings);
   return document;
 }
 

@@ -1,12 +1,14 @@
 // Message catalogs of gettext. An empty msgstr gets the translation of its msgid; of plural forms, msgstr[0] that of
 // msgid and all others that of msgid_plural. These stay: the header, comments, contexts, obsolete entries, entries that
-// are translated, and fuzzy ones, whose msgstr is a translator's draft. Translations are not marked as fuzzy, because
-// msgfmt leaves such entries out: a program would show none of them.
+// are translated, those with more or fewer forms than the header says, and fuzzy ones, whose msgstr is a translator's
+// draft. Translations are not marked as fuzzy, because msgfmt leaves such entries out: a program would show none of
+// them.
 #include <unicode/brkiter.h>
 #include <unicode/uchar.h>
 #include <unicode/utext.h>
 
 #include <algorithm>
+#include <charconv>
 #include <iterator>
 #include <memory>
 #include <string>
@@ -117,6 +119,9 @@ class PoSplitter {
     check_charset(header);
     const std::string_view plural = header.substr(std::min(header.find("Plural-Forms:"), header.size()));
     has_modulo_ = plural.substr(0, plural.find('\n')).find('%') != plural.npos;
+    constexpr std::string_view kForms = "nplurals=";
+    const std::string_view forms = plural.substr(std::min(plural.find(kForms), plural.size()));
+    if (!forms.empty()) std::from_chars(forms.data() + kForms.size(), forms.data() + forms.size(), forms_);
   }
 
   // CHARSET is what xgettext writes until there is a character beyond ASCII.
@@ -131,7 +136,9 @@ class PoSplitter {
       fail("the header's charset is {} (must be UTF-8; msgconv -t UTF-8 converts the file)", charset.substr(0, 32));
   }
 
+  // msgfmt refuses an entry with a translation if its number of forms is not that of the header.
   void add_entry(const PoEntry& entry, const std::string& id) {
+    if (entry.has_plural() && forms_ > 0 && entry.strings.size() != forms_) return;
     const std::string plural = entry.has_plural() ? po_text(document_.bytes, entry.plural) : "";
     for (size_t form = 0; form < entry.strings.size(); form++) {
       if (!po_text(document_.bytes, entry.strings[form]).empty()) continue;
@@ -183,6 +190,7 @@ class PoSplitter {
 
   SplitText document_;
   bool has_carriage_return_ = false;  // at the line ends
+  size_t forms_ = 0;                  // of plurals, as the header says; 0: it does not
   bool has_modulo_ = false;           // plural forms are chosen by a remainder, such as n % 10
 };
 

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/fail.h"
 #include "documents/document.h"
 #include "documents/office/office_runs.h"
 #include "documents/xml_tokens.h"
@@ -109,8 +110,16 @@ std::string as_column_name(std::string_view text) {
   return name;
 }
 
-void add_column_names(const SplitText& member, std::set<std::string>& names) {
-  for (const XmlToken& token : read_xml(member.bytes).tokens) {
+XmlTokens read_table(const std::string& name, const SplitText& member) {
+  try {
+    return read_xml(member.bytes);
+  } catch (const Error& error) {
+    fail("{}: {}", name, error.what());
+  }
+}
+
+void add_column_names(const XmlTokens& xml, std::set<std::string>& names) {
+  for (const XmlToken& token : xml.tokens) {
     if (token.kind != XmlToken::Kind::start || (token.local() != "tableColumn" && token.local() != "cacheField"))
       continue;
     std::string name;
@@ -140,7 +149,7 @@ std::vector<ByteRange> find_cells(const SplitText& member, const std::set<std::s
 void remove_column_names(std::span<const std::string> members, std::span<SplitText> texts) {
   std::set<std::string> names;
   for (size_t i = 0; i < texts.size(); i++)
-    if (has_column_names(members[i])) add_column_names(texts[i], names);
+    if (has_column_names(members[i])) add_column_names(read_table(members[i], texts[i]), names);
   if (names.empty()) return;
   for (SplitText& text : texts) {
     if (text.parts.empty() || text.spelling != &kCellSpelling) continue;

@@ -24,6 +24,8 @@ namespace {
 constexpr size_t kYamlTextDepth = 64, kYamlTagDirectives = 64;  // libyaml takes time that grows with each of them
 constexpr size_t kYamlIndentation = 256;                        // of paragraphs that are broken into lines again
 
+constexpr std::string_view kYamlNameCharacters = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz-";
+
 // Events of libyaml, with their places as bytes: it counts characters.
 class YamlTextEvents {
  public:
@@ -71,11 +73,13 @@ class YamlTextEvents {
     return byte_;
   }
 
-  // Anchors and tags end with white space; comments may stand behind them.
+  // Tags end with white space, anchors where their name ends; comments may stand behind them.
   size_t skip_properties(size_t at) const {
     while (at < text_.size()) {
       const char c = text_[at];
-      if (c == '&' || c == '!')
+      if (c == '&')
+        at = text_.find_first_not_of(kYamlNameCharacters, at + 1);
+      else if (c == '!')
         at = text_.find_first_of(" \t\r\n", at);
       else if (c == '#')
         at = text_.find_first_of("\r\n", at);
@@ -249,6 +253,7 @@ class YamlSplitter {
     if ((tag != "!" && tag != YAML_STR_TAG) || !is_prose(value)) return;
     if (is_plain && !scalar.tag && is_yaml_value(value)) return;
     const ByteRange bytes = events_.scalar_bytes();
+    const size_t parts = document_.parts.size();
     if (scalar.style == YAML_LITERAL_SCALAR_STYLE || scalar.style == YAML_FOLDED_SCALAR_STYLE)
       YamlBlock(document_, bytes, value, scalar.style == YAML_FOLDED_SCALAR_STYLE).add_parts();
     else if (scalar.style == YAML_DOUBLE_QUOTED_SCALAR_STYLE || without_outer_space(value).size() < value.size())
@@ -257,6 +262,10 @@ class YamlSplitter {
       add_string_part(document_, bytes, value, kYamlSingleSpelling);
     else
       add_plain(bytes, value);
+    // A plain scalar that begins with ":" or "?" may touch its anchor, others may not.
+    const bool touches_anchor =
+        bytes.begin > 0 && kYamlNameCharacters.find(document_.bytes[bytes.begin - 1]) != std::string_view::npos;
+    if (touches_anchor && document_.parts.size() > parts) document_.parts[parts].opening.insert(0, " ");
   }
 
   // Behind a plain scalar, tabs may stand in lines before the next token, but not behind a quoted one.

@@ -226,9 +226,12 @@ class MarkdownMasker {
   size_t end_of_formula(size_t at, size_t end) const {
     const bool is_in_word = at > 0 && is_masked_word(text_[at - 1]);
     if (is_in_word || at + 1 >= end || kMaskBlanks.find(text_[at + 1]) != kNoMaskEnd) return kNoMaskEnd;
-    size_t close = at + 1;
+    size_t close = at + 1, open = 0;  // brackets
     for (; close < end && text_[close] != '$'; close++) {
-      if (text_[close] == '`') return kNoMaskEnd;
+      const bool ends_label = open == 0 && slice(close, end).starts_with("](");  // of a link that began before
+      if (text_[close] == '`' || ends_label) return kNoMaskEnd;
+      if (text_[close] == '[') open++;
+      if (text_[close] == ']' && open > 0) open--;
       if (text_[close] == '\\') close++;
     }
     if (close >= end || kMaskBlanks.find(text_[close - 1]) != kNoMaskEnd) return kNoMaskEnd;

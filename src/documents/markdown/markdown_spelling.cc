@@ -14,6 +14,7 @@
 #include "core/fail.h"
 #include "core/to_size.h"
 #include "documents/html_tokens.h"
+#include "documents/strings/string_part.h"
 
 namespace qkv {
 namespace {
@@ -48,14 +49,6 @@ size_t decode_markdown(std::string_view text, std::string& to) {
   if (decode_reference(text.substr(0, length), decoded) != length) return 0;
   to += decoded;
   return length;
-}
-
-UChar32 last_markdown_code(std::string_view text) {
-  text = text.substr(text.size() - std::min<size_t>(text.size(), U8_MAX_LENGTH));
-  auto at = static_cast<int32_t>(text.size());
-  UChar32 code;
-  U8_PREV_OR_FFFD(text.data(), 0, at, code);
-  return code;
 }
 
 UChar32 first_markdown_code(std::string_view text) {
@@ -116,7 +109,7 @@ class MarkdownAppender {
   bool is_in_word() const {
     const std::string_view written = at_ > 0 ? text_.substr(0, at_) : std::string_view(to_);
     if (written.empty() || at_ + 1 >= text_.size()) return false;
-    return u_isalnum(last_markdown_code(written)) && u_isalnum(first_markdown_code(text_.substr(at_ + 1)));
+    return u_isalnum(last_code_point(written)) && u_isalnum(first_markdown_code(text_.substr(at_ + 1)));
   }
 
   bool needs_escape(char c) const {
@@ -184,13 +177,15 @@ void append_markdown(std::string_view text, std::string& to) {
 // ends with punctuation. Elements without text go, as "****" is no markup, and a comment separates "**a**" and "**b**".
 class MarkdownRepairer {
  public:
-  MarkdownRepairer(const TextPart& part, std::span<const WrittenTag> tags, std::string& written)
-      : part_(part), written_(written), tags_(tags.begin(), tags.end()) {}
+  MarkdownRepairer(const SplitText& document, const TextPart& part, std::span<const WrittenTag> tags,
+                   std::string& written)
+      : document_(document), part_(part), written_(written), tags_(tags.begin(), tags.end()) {}
 
   void repair() {
     drop_empty();
     escape_after_dropped();
     replace_breaks();
+    separate_code();
     for (const WrittenTag& tag : kept_) {
       escape_exclamation(tag);
       escape_after_bracket(tag);
@@ -287,7 +282,7 @@ class MarkdownRepairer {
   // Returns the character that ends or begins here, as it will be written.
   Neighbour before(size_t at) const {
     if (at == 0) return {};
-    const UChar32 code = last_markdown_code(std::string_view(written_).substr(0, at));
+    const UChar32 code = last_code_point(std::string_view(written_).substr(0, at));
     return as_written({at - std::min(at, to_size(U8_LENGTH(code))), at, code}, ';');
   }
   Neighbour after(size_t at) const {
@@ -351,6 +346,19 @@ class MarkdownRepairer {
     }
   }
 
+  // "`a``b`" would be one mark and its end, so a space divides codes that touch, also those next to the part.
+  void separate_code() {
+    const std::string_view bytes = document_.bytes;
+    size_t code_end = part_.begin > 0 && bytes[part_.begin - 1] == '`' ? 0 : std::string::npos;
+    for (const WrittenTag& tag : kept_) {
+      if (tag.begin == tag.end) continue;
+      if (tag.begin == code_end && written_[tag.begin] == '`') edits_.try_emplace(tag.begin, Edit{0, " "});
+      code_end = written_[tag.end - 1] == '`' ? tag.end : std::string::npos;
+    }
+    const bool is_before_code = part_.end < bytes.size() && bytes[part_.end] == '`';
+    if (is_before_code && code_end == written_.size()) edits_.try_emplace(code_end, Edit{0, " "});
+  }
+
   // "!" before "[" would make an image of a link.
   void escape_exclamation(const WrittenTag& tag) {
     const bool is_text = tag.begin > 0 && written_[tag.begin - 1] == '!' && !is_in_tag(tag.begin - 1);
@@ -377,6 +385,7 @@ class MarkdownRepairer {
     written_ = std::move(repaired);
   }
 
+  const SplitText& document_;
   const TextPart& part_;
   std::string& written_;
   const std::vector<WrittenTag> tags_;
@@ -385,8 +394,9 @@ class MarkdownRepairer {
   std::map<size_t, size_t> dropped_ = {};  // where elements without text begin and end
 };
 
-void repair_markdown(const TextPart& part, std::span<const WrittenTag> tags, std::string& written) {
-  if (!tags.empty()) MarkdownRepairer(part, tags, written).repair();
+void repair_markdown(const SplitText& document, const TextPart& part, std::span<const WrittenTag> tags,
+                     std::string& written) {
+  if (!tags.empty()) MarkdownRepairer(document, part, tags, written).repair();
 }
 
 }  // namespace

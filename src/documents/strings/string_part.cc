@@ -59,6 +59,16 @@ void add_string_part(SplitText& document, ByteRange bytes, std::string_view valu
   document.parts.push_back(std::move(part));
 }
 
+UChar32 last_code_point(std::string_view text) {
+  constexpr UChar32 kReplacement = 0xFFFD;
+  if (text.empty()) return kReplacement;
+  text = text.substr(text.size() - std::min<size_t>(text.size(), U8_MAX_LENGTH));
+  auto at = static_cast<int32_t>(text.size());
+  UChar32 code;
+  U8_PREV_OR_FFFD(text.data(), 0, at, code);
+  return code;
+}
+
 void append_unicode_escape(UChar32 code, std::string& to) {
   if (U_IS_SUPPLEMENTARY(code)) {
     append_unicode_escape(U16_LEAD(code), to);

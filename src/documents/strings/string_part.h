@@ -36,6 +36,9 @@ void for_each_code_point(std::string_view text, Visit visit) {
   }
 }
 
+// Returns the last character of a text; U+FFFD if it is none, or the text is empty.
+UChar32 last_code_point(std::string_view text);
+
 // Appends "\u00e9", or two of these for a character beyond U+FFFF.
 void append_unicode_escape(UChar32 code, std::string& to);
 
