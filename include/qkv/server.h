@@ -69,7 +69,8 @@ void visit_fields(ServerOptions& o, Visitor&& visit) {
         {"Runs to serve, each RUN or NAME=RUN; a name is by default the last part of the path", "models", {}, kCommon});
   visit("pivot", o.pivot,
         {"Model that translates through a language in between, as NAME=FIRST,SECOND with the names of two or more "
-         "translators, each with a single language pair; the second one translates what the first one has translated",
+         "translators, or NAME:de-en for one with several languages; the second one translates what the first one has "
+         "translated",
          "models",
          {},
          kCommon});

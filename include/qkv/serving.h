@@ -55,6 +55,9 @@ class TranslationLoop {
   struct Events {
     // Called when the text starts.
     std::function<void()> on_start = {};
+    // Called with a further cost, which Prepared::cost does not have: translations are too short, and those of their
+    // clauses follow. Clauses take turns with the texts of other clients, like parts.
+    std::function<void(int64_t cost)> on_more = {};
     // Called for each token, with the hypothesis so far as text; true ends the hypothesis. Requires greedy search or
     // sampling. The sentences of the text then follow each other.
     std::function<bool(const TokenReport&, const std::string& text)> on_token = {};

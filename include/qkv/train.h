@@ -18,6 +18,8 @@ struct TextConfig {
   bool joint_vocabulary = true;
   bool lowercase = false;
   std::string source_language = "", target_language = "";
+  bool placeholders = false;  // Post et al., "An Exploration of Placeholding in NMT" (2019)
+  bool inline_terms = false;  // Dinu et al., "Training NMT to Apply Terminology Constraints" (2019)
 
   bool operator==(const TextConfig&) const = default;
 };
@@ -34,6 +36,11 @@ void visit_fields(TextConfig& c, Visitor&& visit) {
         {"Language of the source, to fine-tune a model with several: its code, such as en", "data"});
   visit("target_language", c.target_language,
         {"Language of the target, to fine-tune a model with several: its code, such as de", "data"});
+  visit("placeholders", c.placeholders,
+        {"Teach characters that stand for protected parts, such as addresses, so that translations place them",
+         "data"});
+  visit("inline_terms", c.inline_terms,
+        {"Teach translations of terms in the source, in which translations then read the terms of a glossary", "data"});
 }
 
 // Throws Error, naming the field, for a value outside its range.

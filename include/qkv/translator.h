@@ -7,6 +7,7 @@
 #include <future>
 #include <memory>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -123,6 +124,10 @@ TranslateOptions default_summary_options(const std::string& run_directory);
 // Returns the text of a file of terms, for TranslateOptions::glossary. The file may be compressed. Throws Error, naming
 // the file and the line, if it is no glossary: docs/decoding.md has the format.
 std::string read_glossary(const std::string& path);
+// Returns the text of a glossary of source terms, each with its translation. A term with several translations is given
+// several times; those given first are preferred. Throws Error, naming the entry by its number from 1, for a term that
+// is empty or has a tab or a line end.
+std::string glossary_text(const std::vector<std::pair<std::string, std::string>>& entries);
 
 struct Alignment {
   int32_t source = 0, target = 0;  // tokens, from 0
@@ -195,6 +200,9 @@ class Translator {
 
   // Returns the codes of the languages of a model with several, in no particular order; none for other models.
   std::vector<std::string> languages() const;
+
+  // Sets the languages of options as far as the model reads them: one with several may read only that of the target.
+  void set_languages(TranslateOptions& options, const std::string& source, const std::string& target) const;
 
   // Returns the tokens of a text as spelled in the source vocabulary, without those around it, and the token for text
   // that the vocabulary lacks ("": none). tokenize throws Error for invalid UTF-8.

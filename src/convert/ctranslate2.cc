@@ -15,6 +15,7 @@
 #include "convert/tensor_map.h"
 #include "core/fail.h"
 #include "core/json.h"
+#include "io/runs/decoding_defaults.h"
 #include "io/runs/translation_config.h"
 #include "qkv/config.h"
 #include "text/pieces/vocabulary.h"
@@ -262,6 +263,16 @@ PieceList read_list(const ModelFiles& files, const std::string& name, const std:
   return list;
 }
 
+// Whether the model reads whole texts, which the format does not say. BART is the only architecture with learned
+// positions, norms of the embeddings and norms behind the layers; those of mBART are before them. A vocabulary of
+// Pegasus has the tokens of its pre-training.
+bool reads_whole_texts(const ModelConfig& c, const std::vector<std::string>& target) {
+  const bool is_bart =
+      c.positions == Positions::learned && c.embedding_norm && c.norm.position == NormPosition::post && !c.norm.final;
+  const auto has = [&](const char* piece) { return std::ranges::find(target, piece) != target.end(); };
+  return is_bart || (has("<mask_1>") && has("<unk_2>"));
+}
+
 bool has_list(const ModelFiles& files, const std::string& name) {
   return files.has(name + ".json") || files.has(name + ".txt");
 }
@@ -284,14 +295,18 @@ ImportedModel read(const ModelFiles& files, const ImportOptions& options,
   const bool shared = has_list(files, "shared_vocabulary");
   PieceList source = read_list(files, shared ? "shared_vocabulary" : "source_vocabulary", translation.unknown);
   PieceList target = shared ? source : read_list(files, "target_vocabulary", translation.unknown);
+  DecodingDefaults decoding;
+  if (reads_whole_texts(config, target.pieces)) decoding.sentences = Sentences::line;
   const auto tokenizer = [&](PieceList& list, bool is_source) {
     const auto chosen = choose_splitter(is_source, options, [&] { return splitter; });
     return Tokenizer::with_pieces(chosen, std::move(list.pieces), translation.unknown, list.path);
   };
   TokenizerPair tokenizers{tokenizer(source, true), tokenizer(target, false)};
-  return {"CTranslate2",  files.path("model.bin"),
-          config,         TranslatorText{std::move(tokenizers), std::move(translation)},
-          tensors.take(), bytes};
+  ImportedModel model{"CTranslate2",  files.path("model.bin"),
+                      config,         TranslatorText{std::move(tokenizers), std::move(translation)},
+                      tensors.take(), bytes};
+  model.decoding = decoding;
+  return model;
 }
 
 }  // namespace

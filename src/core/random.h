@@ -36,7 +36,8 @@ enum class Stream : uint32_t {
   negatives = 7,
   training_negatives = 8,
   hidden_times = 9,
-  shared_negatives = 10
+  shared_negatives = 10,
+  pairs = 11
 };
 
 // A sequence of numbers from one (seed, stream, index): for initial weights, shuffles and tests, not for hot loops.

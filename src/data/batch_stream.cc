@@ -72,7 +72,7 @@ std::vector<int64_t> BatchStream::lines() const {
   for (const int64_t pair : batches_[position_.batch]) {
     const auto i = to_size(std::ranges::upper_bound(current_.ends, pair) - current_.ends.begin());
     const int64_t chunk = current_.chunks[i], before = i == 0 ? 0 : current_.ends[i - 1];
-    if (!usable.contains(i)) usable[i] = current_.data->usable(corpus_.read(chunk));
+    if (!usable.contains(i)) usable[i] = current_.data->usable(read(chunk));
     lines.push_back(chunk * corpus_.pairs(0) + usable[i].at(to_size(pair - before)) + 1);
   }
   return lines;
@@ -80,6 +80,12 @@ std::vector<int64_t> BatchStream::lines() const {
 
 void BatchStream::look_ahead(int64_t batches) {
   if (batches >= batches_.size() - position_.batch) exchange(next_window_);
+}
+
+ParallelText BatchStream::read(int64_t chunk) const {
+  ParallelText text = corpus_.read(chunk);
+  if (options_.rewrite) options_.rewrite(text, chunk * corpus_.pairs(0));
+  return text;
 }
 
 // Returns a window with none of its chunks read. If it has the same chunks as the current window, as in a text of one
@@ -102,7 +108,7 @@ BatchStream::Window BatchStream::open(int64_t epoch, int64_t window) const {
 }
 
 void BatchStream::tokenize(Window& window, size_t chunk) const {
-  window.texts[chunk] = window.data->tokenize(corpus_.read(window.chunks[chunk]));
+  window.texts[chunk] = window.data->tokenize(read(window.chunks[chunk]));
 }
 
 // Tokenizes the chunks of this rank among the first `chunks` of a window. Ranks proceed by one chunk at the same time.

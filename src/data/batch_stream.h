@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -36,6 +37,9 @@ struct StreamOptions {
   uint64_t seed = 1;
   int64_t window_chunks = 64;             // largest number of chunks in a window
   std::optional<PairTokens> tokens = {};  // around the texts of a pair; by default PairTokens::of
+  // Changes the texts of pairs, of which the first is pair number `first` of the corpus, before they are tokenized. The
+  // same pair always becomes the same texts. Called for one chunk at a time. Null: they stay as they are.
+  std::function<void(ParallelText& text, int64_t first)> rewrite = {};
 };
 
 // A stream of batches that depend only on the text, the tokenizers, the options and the position. Keeps two windows in
@@ -83,6 +87,7 @@ class BatchStream {
     bool complete = false;
   };
 
+  ParallelText read(int64_t chunk) const;
   Window open(int64_t epoch, int64_t window) const;
   void tokenize(Window& window, size_t chunk) const;
   void prepare(Window& window, size_t chunks) const;

@@ -1,7 +1,6 @@
 #include "decode/pipeline.h"
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <memory>
 #include <system_error>
@@ -133,20 +132,20 @@ class PipelineRun {
       const bool none_ready = read();
       if (new_lines_ > 0 && (ended_ || none_ready || is_full())) submit();
       if (workers_.open() > 0) workers_.wait();
-      if (limits_.in_order) submit_next_parts();
-      if (steps_.next) submit_next_steps();
+      continue_lines();
       write();
       if (ended_ && lines_.empty()) return;
     }
   }
 
  private:
-  // A line in progress. Workers decrement the number of unfinished parts, which this thread reads.
+  // A line in progress.
   struct Open {
     Line line;
-    size_t submitted = 0;
-    std::atomic<size_t> parts = 0;
-    bool has_next = false;  // when its parts are done, there may be a next step
+    size_t submitted = 0;     // parts
+    size_t unfinished = 0;    // of the submitted parts, which workers count down
+    bool is_running = false;  // has submitted parts whose end continue_lines() has not seen
+    bool has_next = false;    // when its parts are translated, there may be a next step
   };
   using Parts = std::vector<std::pair<Open*, LinePart*>>;
 
@@ -154,6 +153,8 @@ class PipelineRun {
   void take_parts(Open& open, Parts& parts) const {
     std::vector<LinePart>& all = open.line.parts;
     const size_t end = limits_.in_order ? std::min(open.submitted + 1, all.size()) : all.size();
+    open.unfinished = end - open.submitted;
+    open.is_running = end > open.submitted;
     for (; open.submitted < end; open.submitted++) parts.emplace_back(&open, &all[open.submitted]);
   }
 
@@ -171,7 +172,6 @@ class PipelineRun {
       if (what == Next::end) return false;
       count_++;
       new_lines_++;
-      next->parts = next->line.parts.size();
       next->has_next = steps_.next != nullptr && !next->line.error;
       for (const LinePart& part : next->line.parts) new_tokens_ += std::ssize(part.source);
       lines_.push_back(std::move(next));
@@ -182,45 +182,55 @@ class PipelineRun {
   // Submits the lines read since the last call.
   void submit() {
     Parts parts;
-    for (size_t i = lines_.size() - to_size(new_lines_); i < lines_.size(); i++) take_parts(*lines_[i], parts);
+    for (size_t i = lines_.size() - to_size(new_lines_); i < lines_.size(); i++) {
+      take_parts(*lines_[i], parts);
+      if (lines_[i]->line.parts.empty()) take_next_step(*lines_[i]);
+    }
     submit(parts);
     new_lines_ = new_tokens_ = 0;
     window_ = std::min(4 * window_, limits_.window);
   }
 
-  // Submits the next part of each line whose parts so far are translated.
-  void submit_next_parts() {
+  // Submits what follows the lines whose parts have ended since the last call.
+  void continue_lines() {
+    std::vector<Open*> lines;
+    {
+      const std::lock_guard lock(ended_mutex_);
+      lines.swap(ended_lines_);
+    }
+    for (Open* open : lines) open->is_running = false;
+    if (limits_.in_order) submit_next_parts(lines);
+    if (steps_.next) submit_next_steps(lines);
+  }
+
+  // Submits the next part of each line, unless it was stopped or has failed.
+  void submit_next_parts(const std::vector<Open*>& lines) {
     Parts parts;
-    for (size_t i = 0; i < lines_.size() - to_size(new_lines_); i++)
-      if (Open& open = *lines_[i]; open.parts > 0 && open.submitted + open.parts == open.line.parts.size()) {
-        const bool is_stopped = open.line.parts[open.submitted - 1].is_stopped;
-        if (is_stopped) open.line.stop_after(open.submitted);
-        if (is_stopped || open.line.error)
-          open.parts = 0;
-        else
-          take_parts(open, parts);
-      }
+    for (Open* open : lines) {
+      if (open->line.parts[open->submitted - 1].is_stopped) open->line.stop_after(open->submitted);
+      if (!open->line.error) take_parts(*open, parts);
+    }
     submit(parts);
   }
 
-  // Submits the next step of lines whose parts are translated: enough of them for a batch, unless workers may run out.
-  void submit_next_steps() {
-    for (size_t i = 0; i < lines_.size() - to_size(new_lines_); i++) take_next_step(*lines_[i]);
+  // Submits the next step of lines: enough of them for a batch, unless workers may run out.
+  void submit_next_steps(const std::vector<Open*>& lines) {
+    for (Open* open : lines) take_next_step(*open);
     if (next_tokens_ < limits_.batch_tokens && workers_.waiting() > 0) return;
     for (const Parts& parts : next_steps_) submit(parts);
     next_steps_.clear();
     next_tokens_ = 0;
   }
 
+  // Takes the next step of a line whose parts are translated, if it has one.
   void take_next_step(Open& open) {
-    while (open.has_next && open.parts == 0) {
+    while (open.has_next && !open.is_running) {
       open.has_next = !open.line.error && steps_.next(open.line);
       if (!open.has_next || open.line.parts.empty()) continue;
       const size_t step = open.line.parts.front().step;
       for (const LinePart& part : open.line.parts) next_tokens_ += std::ssize(part.source);
       next_steps_.resize(std::max(next_steps_.size(), step + 1));
       open.submitted = 0;
-      open.parts = open.line.parts.size();
       take_parts(open, next_steps_[step]);
     }
   }
@@ -237,7 +247,7 @@ class PipelineRun {
     }
   }
 
-  void work(const Parts& batch, Arena& arena) const {
+  void work(const Parts& batch, Arena& arena) {
     std::vector<LinePart*> parts;
     for (const auto& [line, part] : batch) parts.push_back(part);
     std::exception_ptr error;
@@ -246,19 +256,18 @@ class PipelineRun {
     } catch (...) {
       error = std::current_exception();
     }
-    if (error) {
-      static std::mutex errors;  // two batches may hold parts of one line
-      const std::lock_guard lock(errors);
-      for (const auto& [line, part] : batch) line->line.error = error;
+    const std::lock_guard lock(ended_mutex_);  // two batches may hold parts of one line
+    for (const auto& [line, part] : batch) {
+      if (error) line->line.error = error;
+      if (--line->unfinished == 0) ended_lines_.push_back(line);
     }
-    for (const auto& [line, part] : batch) line->parts--;
   }
 
   // Writes the finished lines at the front.
   void write() {
     int64_t written = 0;
     const size_t submitted = lines_.size() - to_size(new_lines_);
-    const auto is_done = [](const Open& open) { return open.parts == 0 && !open.has_next; };
+    const auto is_done = [](const Open& open) { return !open.is_running && !open.has_next; };
     for (size_t i = 0; i < submitted && is_done(*lines_.front()); i++, written++) {
       if (lines_.front()->line.error) std::rethrow_exception(lines_.front()->line.error);
       steps_.write(std::move(lines_.front()->line));
@@ -273,6 +282,8 @@ class PipelineRun {
   bool ended_ = false;
   std::deque<std::unique_ptr<Open>> lines_;  // lines not yet written; the last new_lines_ are not yet submitted
   std::vector<Parts> next_steps_;            // of steps of lines, by step, that are not yet submitted
+  std::mutex ended_mutex_;
+  std::vector<Open*> ended_lines_;  // whose submitted parts have ended, for continue_lines()
   const size_t worker_count_;
   Workers workers_;  // destroyed first, because its jobs use the lines
 };

@@ -78,6 +78,7 @@ struct LinePart {
   std::vector<Forced> attentions;   // for each of `found`, if requested
   size_t sentence = 0;              // of the line, from 0
   size_t step = 0;                  // of the line, from 0: the model of a chain that translates it
+  int64_t inline_tokens = 0;        // of the source: translations of terms (inline_terms.h)
   std::string space = {};           // between the part before it and this one
   bool is_last = true;              // of its line
   bool is_stopped = false;          // on_token has ended its line here
@@ -88,10 +89,10 @@ struct LinePart {
   std::shared_ptr<const Glossary> glossary = nullptr;
   std::vector<LinePart> clauses = {};  // translated in its place, because its own translation is too short
 
-  // The number of tokens of the text, without those around it.
+  // The number of tokens of the text, without those around it and without translations of terms.
   int64_t source_tokens() const {
-    return std::max<int64_t>(
-        0, std::ssize(source) - std::ssize(edges.before) - std::ssize(edges.after) - edges.prefix_tokens);
+    return std::max<int64_t>(0, std::ssize(source) - std::ssize(edges.before) - std::ssize(edges.after) -
+                                    edges.prefix_tokens - inline_tokens);
   }
 };
 

@@ -10,7 +10,9 @@
 #include "core/json.h"
 #include "core/to_size.h"
 #include "decode/search/search.h"
+#include "decode/terms/inline_terms.h"
 #include "decode/terms/parts_to_keep.h"
+#include "decode/terms/stand_ins.h"
 #include "io/runs/decoding_defaults.h"
 #include "io/runs/translation_config.h"
 #include "text/pieces/byte_pairs.h"
@@ -134,10 +136,13 @@ ReducedText text_of(const LinePart& part) {
   return source;
 }
 
-// The tokens of a source without those around it. The last one of a prefix may hold the beginning of the text.
-TokenRange source_range(const LinePart& part) {
-  const size_t end = part.source.size() - part.edges.after.size();
-  return {end - to_size(std::max<int64_t>(1, part.source_tokens())), end};
+// The tokens of a source of `size` tokens without those around it. The last one of a prefix may hold the beginning of
+// the text.
+TokenRange source_range(const LinePart& part, size_t size) {
+  const size_t end = size - part.edges.after.size();
+  const size_t others = part.source.size() - size;  // translations of terms
+  const int64_t tokens = part.source_tokens() + part.inline_tokens - static_cast<int64_t>(others);
+  return {end - to_size(std::max<int64_t>(1, tokens)), end};
 }
 
 }  // namespace
@@ -177,9 +182,12 @@ std::string TranslationText::prepare(const std::string& text) const {
 }
 
 std::vector<int32_t> TranslationText::source_ids(std::string_view text, const SentenceEdges& edges) const {
-  std::vector<int32_t> ids = tokenizers_.source.encode(text);
-  if (ids.empty()) return ids;
-  if (!edges.prefix.empty()) ids = tokenizers_.source.encode(edges.prefix + std::string(text));
+  const Tokenizer& source = tokenizers_.source;
+  const bool has_prefix = !edges.prefix.empty();
+  std::vector<int32_t> ids = has_prefix ? source.encode(edges.prefix + std::string(text)) : source.encode(text);
+  // Behind a prefix, only a text without letters and digits, or one that adds no token, can be nothing by itself.
+  const bool may_be_empty = std::ssize(ids) <= edges.prefix_tokens || !sentence::has_letter_or_digit(text);
+  if (ids.empty() || (has_prefix && may_be_empty && source.encode(text).empty())) return {};
   ids.insert(ids.begin(), edges.before.begin(), edges.before.end());
   ids.insert(ids.end(), edges.after.begin(), edges.after.end());
   return ids;
@@ -254,13 +262,17 @@ void TranslationText::split(Line& line, const TranslateOptions& options, const T
   check_text(text);
   std::vector<ProtectedPart> parts;
   if (rules.protected_parts && line.source.prefix.empty()) parts = rules.protected_parts->find(text);
-  if (line.source.prefix.empty() && !options.on_token) protect_again(text, line.source.keep, parts);
+  if (line.source.prefix.empty() && !options.on_token) {
+    protect_again(text, line.source.keep, parts);
+    protect_reserved(text, tokens_.reserved, parts);
+  }
   if (options.sentences == Sentences::line || options.alternatives || !line.source.prefix.empty())
     return add_sentence(line, {text, parts, edges, options, rules, true});
   TextSentences split = split_text_sentences(text, splitter_);
   if (!parts.empty()) join_across(split, text, parts);
   std::span<const ProtectedPart> left = parts;
   for (const SpacedSentence& sentence : split.sentences) {
+    if (options.on_progress) options.on_progress(0);  // which may stop the call within a long text
     line.space_after += sentence.space;
     const size_t begin = to_size(sentence.text.data() - text.data());
     const size_t end = begin + sentence.text.size();
@@ -272,7 +284,7 @@ void TranslationText::split(Line& line, const TranslateOptions& options, const T
 // Adds a sentence, in several parts if it is too long. One without letters and digits outside of protected parts stays
 // as it is.
 void TranslationText::add_sentence(Line& line, const SentenceToTranslate& sentence) const {
-  ReducedText rest = take_out(sentence.text, sentence.protected_parts, tokens_.lowercase);
+  ReducedText rest = reduced(sentence);
   line.sentences.push_back({std::string(sentence.text), ""});
   if (!rest.kept.empty() && !sentence::has_letter_or_digit(rest.text)) {
     line.space_after += sentence.text;
@@ -303,6 +315,15 @@ void TranslationText::add_sentence(Line& line, const SentenceToTranslate& senten
   }
 }
 
+// Replaces the protected parts of a sentence by characters that stand for them if the model was trained with these and
+// there are enough; otherwise takes them out.
+ReducedText TranslationText::reduced(const SentenceToTranslate& sentence) const {
+  const std::vector<ProtectedPart>& parts = sentence.protected_parts;
+  if (parts.size() <= tokens_.stand_ins.size())
+    return stand_in(sentence.text, parts, tokens_.stand_ins, tokens_.lowercase);
+  return take_out(sentence.text, parts, tokens_.lowercase);
+}
+
 // Returns the largest number of tokens, with those around it, that a sentence may have in one part. Lines that stay
 // whole may have more than the model was trained for.
 int64_t TranslationText::longest_source(const SentenceToTranslate& sentence) const {
@@ -315,8 +336,11 @@ int64_t TranslationText::longest_source(const SentenceToTranslate& sentence) con
 // Cuts a part at the ends of sentences and clauses, so that each piece has at most this many tokens. A character that
 // has more is a piece by itself.
 std::vector<LinePart> TranslationText::cut(const LinePart& whole, int64_t most_tokens) const {
+  std::string_view last;  // text whose tokens are known: mostly the only piece, or the last one
+  std::vector<int32_t> last_ids;
   const auto fits = [&](std::string_view text) {
-    const int64_t tokens = std::ssize(source_ids(text, whole.edges));
+    last = text, last_ids = source_ids(text, whole.edges);
+    const int64_t tokens = std::ssize(last_ids);
     return tokens <= most_tokens || (tokens <= max_length_ && count_characters(text) == 1);
   };
   const std::vector<std::string> texts = split_long(whole.text, fits);
@@ -326,15 +350,32 @@ std::vector<LinePart> TranslationText::cut(const LinePart& whole, int64_t most_t
   size_t begin = 0;
   for (const std::string& text : texts) {
     const bool is_last = pieces.size() + 1 == texts.size();
-    LinePart& piece = pieces.emplace_back(
-        LinePart{whole.line, text, whole.edges, source_ids(text, whole.edges), {}, {}, {}, whole.sentence});
+    std::vector<int32_t> ids = is_last && text == last ? std::move(last_ids) : source_ids(text, whole.edges);
+    LinePart& piece =
+        pieces.emplace_back(LinePart{whole.line, text, whole.edges, std::move(ids), {}, {}, {}, whole.sentence});
     piece.kept = take_kept(left, begin, is_last ? std::string::npos : begin + text.size());
     piece.is_last = whole.is_last && is_last;
     piece.glossary = whole.glossary;
-    if (piece.glossary && !piece.source.empty()) require_terms(piece);
+    if (piece.glossary && !piece.source.empty()) {
+      if (tokens_.term_marks) add_inline_terms(piece);
+      require_terms(piece);
+    }
     begin += text.size();
   }
   return pieces;
+}
+
+// Adds the translations of the part's terms to its source, if there is room.
+void TranslationText::add_inline_terms(LinePart& part) const {
+  std::vector<int32_t> source =
+      source_ids(with_inline_terms(part.text, *part.glossary, *tokens_.term_marks), part.edges);
+  if (std::ssize(source) > max_length_) return;
+  part.inline_tokens = static_cast<int64_t>(OwnTokens(source, *tokens_.term_marks).others());
+  part.source = std::move(source);
+}
+
+std::vector<int32_t> TranslationText::own_source(const LinePart& part) const {
+  return part.inline_tokens == 0 ? part.source : OwnTokens(part.source, *tokens_.term_marks).of(part.source);
 }
 
 // Sets the terms of the glossary that the part has. Those that the model's vocabulary cannot spell are not required,
@@ -408,7 +449,7 @@ void TranslationText::find_clauses(LinePart& part, const TranslateOptions& optio
       part.found.empty())
     return;
   if (PartLengths whole; whole.add(part, part.found.front()), !is_too_short(whole)) return;
-  const int64_t tokens = part.source_tokens(), around = std::ssize(part.source) - tokens;
+  const int64_t tokens = part.source_tokens(), around = std::ssize(part.source) - part.inline_tokens - tokens;
   std::vector<LinePart> clauses = cut(part, around + (tokens + 1) / 2);
   const bool are_texts = std::ranges::none_of(clauses, [](const LinePart& clause) { return clause.source.empty(); });
   if (clauses.size() > 1 && are_texts) part.clauses = std::move(clauses);
@@ -467,7 +508,7 @@ Translation TranslationText::result(Line& line, const TranslateOptions& options)
 }
 
 std::vector<std::string> TranslationText::source_tokens(const LinePart& part) const {
-  std::vector<std::string> pieces = tokenizers_.source.pieces(part.source);
+  std::vector<std::string> pieces = tokenizers_.source.pieces(own_source(part));
   if (part.kept.empty()) return pieces;
   const ReducedText source = text_of(part);
   return tokens_with(source.kept, source.text, std::move(pieces));
@@ -484,7 +525,7 @@ Hypothesis TranslationText::joined(const Line& line, size_t k, const std::vector
     const LinePart& part = line.parts[p];
     const size_t i = hypothesis_of(part, k, options.sampling && line.parts.size() > 1);
     Hypothesis next =
-        hypothesis(part, part.found[i], i < part.attentions.size() ? &part.attentions[i] : nullptr, options);
+        without_surplus(part, part.found[i], i < part.attentions.size() ? &part.attentions[i] : nullptr, options);
     for (std::vector<float>& row : next.attention) {  // over the tokens of all parts
       row.insert(row.begin(), sources_before[p], 0);
       row.resize(sources_before.back());
@@ -521,15 +562,17 @@ Hypothesis TranslationText::hypothesis(const LinePart& part, const Decoded& deco
   std::vector<Alignment> alignment;
   if (forced && !forced->attention.empty()) {
     const size_t T = h.tokens.size(), S = part.source.size();
-    alignment = align(forced->attention, T, S, source_range(part));
+    alignment = align(forced->attention, T, S, source_range(part, S));
     for (size_t i = 0; options.attention && i < T; i++) {
       const auto row = forced->attention.begin() + static_cast<int64_t>(i * S);
       h.attention.emplace_back(row, row + static_cast<int64_t>(S));
     }
+    if (part.inline_tokens > 0) OwnTokens(part.source, *tokens_.term_marks).apply(alignment, h.attention);
   }
+  const std::vector<int32_t> ids = own_source(part);
   if (options.replace_unknown && has_unknown(decoded))
     h.text = replace_unknown(target, decoded.ids, tokens_.unknown, alignment,
-                             {text_of(part).text, tokenizers_.source.pieces(part.source), source_range(part)});
+                             {text_of(part).text, tokenizers_.source.pieces(ids), source_range(part, ids.size())});
   else
     h.text = target.decode(decoded.ids);
   for (const int32_t term : decoded.missing_terms) h.missing_terms.push_back(part.term_names[to_size(term)]);
@@ -537,10 +580,26 @@ Hypothesis TranslationText::hypothesis(const LinePart& part, const Decoded& deco
   if (options.alignment || !part.kept.empty()) h.alignment = std::move(alignment);
   if (!part.kept.empty()) {
     const ReducedText source = text_of(part);
-    put_back(source.kept, source.text, tokenizers_.source.pieces(part.source), options.attention, h);
+    const auto insert = part.kept.front().stand_in.empty() ? put_back : replace_stand_ins;
+    insert(source.kept, source.text, tokenizers_.source.pieces(ids), options.attention, h);
   }
   if (!options.alignment) h.alignment.clear();
   return h;
+}
+
+// Returns a hypothesis without the stand-ins that the source does not have, or has less often.
+Hypothesis TranslationText::without_surplus(const LinePart& part, const Decoded& decoded, const Forced* forced,
+                                            const TranslateOptions& options) const {
+  const auto surplus = surplus_stand_ins(part.source, decoded.ids, tokens_, tokenizers_.target);
+  if (surplus.empty()) return hypothesis(part, decoded, forced, options);
+  const Decoded rest = without_tokens(decoded, surplus);
+  if (!forced) return hypothesis(part, rest, nullptr, options);
+  const Forced rest_of_forced = without_tokens(*forced, surplus, part.source.size());
+  return hypothesis(part, rest, &rest_of_forced, options);
+}
+
+bool TranslationText::needs_places(const LinePart& part, const Decoded& decoded) const {
+  return !has_stand_ins(part.kept, decoded.ids, tokens_.stand_ins);
 }
 
 bool TranslationText::has_unknown(const Decoded& decoded) const {

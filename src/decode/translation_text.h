@@ -95,18 +95,26 @@ class TranslationText {
                         const TranslateOptions& options) const;
 
   bool has_unknown(const Decoded& decoded) const;
+  // Returns whether the alignment says where protected parts of a hypothesis are.
+  bool needs_places(const LinePart& part, const Decoded& decoded) const;
 
  private:
   SentenceEdges edges_between(const std::string& source_language, const std::string& target_language,
                               const std::string& source_prefix) const;
   void split(Line& line, const TranslateOptions& options, const TermRules& rules) const;
   void add_sentence(Line& line, const SentenceToTranslate& sentence) const;
+  ReducedText reduced(const SentenceToTranslate& sentence) const;
   int64_t longest_source(const SentenceToTranslate& sentence) const;
   std::vector<LinePart> cut(const LinePart& whole, int64_t most_tokens) const;
+  void add_inline_terms(LinePart& part) const;
   void require_terms(LinePart& part) const;
   TermSpellings spellings_of(std::string_view source, const GlossaryEntry& entry, size_t& room) const;
   std::shared_ptr<const Glossary> glossary_of(const std::string& text) const;
   void set_prefix(Line& line, const TranslateOptions& options) const;
+  // Returns the tokens of the source without translations of terms.
+  std::vector<int32_t> own_source(const LinePart& part) const;
+  Hypothesis without_surplus(const LinePart& part, const Decoded& decoded, const Forced* forced,
+                             const TranslateOptions& options) const;
   bool is_too_short(const PartLengths& lengths) const;
   bool has_whole_clauses(const LinePart& part) const;
   void use_clauses(Line& line) const;

@@ -115,7 +115,7 @@ void Translator::State::find_attention(std::span<LinePart* const> parts, const T
                                        Arena& arena) const {
   const bool for_all = options.alignment || options.attention;
   const auto needs_attention = [&](const LinePart& part, const Decoded& found) {
-    return for_all || !part.kept.empty() || (options.replace_unknown && text.has_unknown(found));
+    return for_all || text.needs_places(part, found) || (options.replace_unknown && text.has_unknown(found));
   };
   const SearchOptions search = text.search_options(options);
   std::vector<std::vector<int32_t>> targets;
@@ -191,6 +191,12 @@ std::vector<std::string> Translator::languages() const {
   return codes;
 }
 
+void Translator::set_languages(TranslateOptions& options, const std::string& source, const std::string& target) const {
+  const TranslationTokens& tokens = state_->text.tokens();
+  if (tokens.source_language != SourceLanguage::none) options.source_language = source;
+  if (tokens.target_language != TargetLanguage::none) options.target_language = target;
+}
+
 std::vector<Translation> Translator::translate(const std::vector<std::string>& lines, const TranslateOptions& options,
                                                const std::vector<std::string>& prefixes) const {
   return translate_all(lines, prefixes,
@@ -227,6 +233,7 @@ std::vector<Translation> Translator::score(const std::vector<std::string>& sourc
     d.score = d.log_probability / std::pow(static_cast<double>(length), search.length_penalty);
     Translation& t = scored.emplace_back();
     t.source = sources[i];
+    t.source_prefix = part.edges.prefix;
     t.source_tokens = s.text.tokenizers().source.pieces(part.source);
     t.hypotheses.push_back(s.text.hypothesis(part, d, &forced[i], options));
     if (const auto* given = std::get_if<std::string>(&targets[i])) t.hypotheses.back().text = *given;

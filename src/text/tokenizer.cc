@@ -230,6 +230,7 @@ Tokenizer Tokenizer::train(const std::vector<std::string>& sentences, const Toke
                                       {"allow_whitespace_only_pieces", "true"},
                                       {"byte_fallback", "true"}})
       settings[name] = value;
+  if (!options.reserved.empty()) settings["user_defined_symbols"] = fmt::format("{}", fmt::join(options.reserved, ","));
   Sentences iterator(std::move(usable));
   std::string bytes;
   const auto train = [&] { return sp::SentencePieceTrainer::Train(settings, &iterator, &bytes); };

@@ -27,6 +27,7 @@ struct TokenizerOptions {
   Normalization normalization = Normalization::nmt_nfkc;
   bool exact =
       false;  // every text comes back as it was: no normalization, all spaces kept, bytes for what has no piece
+  std::vector<std::string> reserved = {};  // characters that are pieces by themselves, wherever a text has them
 };
 
 // The bytes of a model file, and its name in errors.

@@ -15,11 +15,13 @@
 #include "io/runs/run.h"
 #include "io/runs/translation_config.h"
 #include "text/parallel_corpus.h"
+#include "text/stand_in_characters.h"
 #include "train/initial_run.h"
 #include "train/largest_batch.h"
 #include "train/loop/session.h"
 #include "train/optimizer/trained_parts.h"
 #include "train/pair_lengths.h"
+#include "train/pair_rewriter.h"
 #include "train/source_sentences.h"
 #include "train/tasks/translation_task.h"
 
@@ -70,6 +72,7 @@ class TranslationData {
   void start_from_init(const TranslationRecipe& given) const;
   void learn_sentences(const TextConfig& config);
   std::optional<SentenceLengths> sentence_lengths(int64_t max_length) const;
+  std::function<void(ParallelText&, int64_t)> rewriting(uint64_t seed) const;
   void make_evaluator(const ModelConfig& model, int64_t batch_tokens);
   void report_vocabulary(const TextConfig& config) const;
 
@@ -154,13 +157,17 @@ TranslatorRun TranslationData::load_or_train_text(const TranslationFiles& files,
   if (session_.resumed) return read_run<TranslatorRun>(session_.run);
   if (!files.init.empty()) return read_run<TranslatorRun>(RunDirectory(files.init));
   const TokenizerPair tokenizers = train_tokenizers(files, config);
-  const TranslationConfig translation = trained_translation(tokenizers, config.lowercase);
+  TranslationConfig translation = trained_translation(tokenizers, config.lowercase);
+  if (config.placeholders) add_stand_ins(translation);
+  if (config.inline_terms) add_term_marks(translation, tokenizers.target);
   return {{}, tokenizers, translation, tokens_of(translation, tokenizers, "training")};
 }
 
 // Trained from all lines or, if the text is long, from a sample.
 TokenizerPair TranslationData::train_tokenizers(const TranslationFiles& files, const TextConfig& config) const {
-  const TokenizerOptions options{config.tokenizer, config.vocab_size};
+  TokenizerOptions options{config.tokenizer, config.vocab_size};
+  if (config.placeholders) options.reserved.assign(kStandIns.begin(), kStandIns.end());
+  if (config.inline_terms) options.reserved.insert(options.reserved.end(), kTermMarks.begin(), kTermMarks.end());
   const bool joint = config.joint_vocabulary;
   ParallelText sample;
   if (files.source_tokenizer.empty() || (!joint && files.target_tokenizer.empty())) {
@@ -212,12 +219,21 @@ void TranslationData::make_evaluator(const ModelConfig& model, int64_t batch_tok
 std::unique_ptr<Task> TranslationData::make_task(const TranslationRecipe& recipe) {
   report_vocabulary(recipe.text);
   const TrainingConfig& training = recipe.training;
+  const auto seed = static_cast<uint64_t>(training.seed);
   stream_.emplace(text_, run_.tokenizers.source, run_.tokenizers.target,
                   StreamOptions{.max_length = recipe.model.max_length,
                                 .batch_tokens = training.batch_tokens,
-                                .seed = static_cast<uint64_t>(training.seed),
-                                .tokens = pair_tokens(run_.tokens, edges_)});
+                                .seed = seed,
+                                .tokens = pair_tokens(run_.tokens, edges_),
+                                .rewrite = rewriting(seed)});
   return std::make_unique<TranslationTask>(recipe, *stream_, *evaluator_);
+}
+
+// Returns what the run's stand-ins and term marks require.
+std::function<void(ParallelText&, int64_t)> TranslationData::rewriting(uint64_t seed) const {
+  if (run_.tokens.reserved.empty()) return nullptr;
+  const auto rewriter = std::make_shared<const PairRewriter>(run_.tokens, WordPairs(text_), seed);
+  return [rewriter](ParallelText& text, int64_t first) { rewriter->rewrite(text, first); };
 }
 
 std::optional<SentenceLengths> TranslationData::sentence_lengths(int64_t max_length) const {

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/to_size.h"
+#include "io/runs/decoding_defaults.h"
 #include "io/runs/run.h"
 #include "qkv/runs.h"
 #include "qkv/translator.h"
@@ -370,6 +371,31 @@ TEST_F(ImportCTranslate2, TokensComeFromConfigJsonOrOldAttributes) {
   import_model(source(), out(), options);
   EXPECT_EQ(load_run<TranslatorRun>(out()).tokens.start, 1);
   EXPECT_TRUE(load_run<TranslatorRun>(out()).tokens.source_after.empty());
+}
+
+TEST_F(ImportCTranslate2, BartAndPegasusReadWholeTexts) {
+  const auto sentences_of = [&](const CTranslate2Writer& w) {
+    write(w.bytes());
+    import_model(source(), out());
+    const std::optional<Sentences> sentences = read_decoding_defaults(RunDirectory(out())).sentences;
+    std::filesystem::remove_all(out());
+    return sentences;
+  };
+  EXPECT_EQ(sentences_of(writer()), std::nullopt);
+  const int64_t d = model->config().d_model;
+  CTranslate2Writer learned = writer();
+  for (const std::string side : {"encoder/", "decoder/"})
+    learned.add({side + "position_encodings/encodings", {9, d}, std::vector<float>(to_size(9 * d), 0.5f)},
+                CTranslate2Writer::f32);
+  EXPECT_EQ(sentences_of(learned), std::nullopt);  // as MarianMT has them in a file
+  CTranslate2Writer bart = learned;
+  for (const std::string side : {"encoder/", "decoder/"})
+    for (const std::string name : {"gamma", "beta"})
+      bart.add({side + "layernorm_embedding/" + name, {d}, std::vector<float>(to_size(d), 0.5f)},
+               CTranslate2Writer::f32);
+  EXPECT_EQ(sentences_of(bart), Sentences::line);
+  pieces[3] = "<mask_1>", pieces[4] = "<unk_2>";
+  EXPECT_EQ(sentences_of(writer()), Sentences::line);
 }
 
 TEST_F(ImportCTranslate2, AMissingUnknownTokenIsAdded) {

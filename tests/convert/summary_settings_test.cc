@@ -194,6 +194,8 @@ TEST_F(SummarySettings, PrefixesAreTokenizedWithTheText) {
   with.source_prefix = "the dog: ";
   const Translation found = translator.translate({"the cat"}, with).front();
   EXPECT_EQ(found.source, "the cat");
+  EXPECT_EQ(found.source_prefix, "the dog: ");
+  EXPECT_EQ(translator.score({"the cat"}, {"the"}, with).front().source_prefix, "the dog: ");
   EXPECT_EQ(found.source_tokens, translator.translate({"the dog: the cat"}, without).front().source_tokens);
   EXPECT_EQ(found.text(), translator.translate({"the dog: the cat"}, without).front().text());
   EXPECT_EQ(translator.translate({" "}, with).front().text(), translator.translate({" "}, without).front().text());

@@ -78,6 +78,27 @@ std::vector<int64_t> epoch_of(BatchStream& stream) {
   return numbers;
 }
 
+TEST(BatchStream, MayRewritePairsByTheirNumbers) {
+  const Text text(100);
+  StreamOptions rewriting = options(2);
+  rewriting.rewrite = [](ParallelText& pairs, int64_t first) {
+    for (int64_t i = 0; i < pairs.size(); i++) pairs.source[to_size(i)] = std::to_string(499 - (first + i));
+  };
+  BatchStream stream = text.stream(rewriting);
+  ASSERT_TRUE(stream.seek({}));
+  std::set<int64_t> numbers;
+  Batch batch;
+  while (stream.position().epoch == 0) {
+    std::vector<int64_t> lines = stream.lines();
+    stream.next(batch);
+    for (const int64_t number : numbers_of(batch)) {
+      numbers.insert(number);
+      EXPECT_EQ(std::erase(lines, 500 - number), 1u) << number;
+    }
+  }
+  for (int64_t i = 0; i < 100; i++) EXPECT_EQ(numbers.contains(499 - i), i % 11 != 10);
+}
+
 TEST(BatchStream, GivesEveryPairOncePerEpoch) {
   for (const int64_t pairs : {1, 7, 8, 100, 333})
     for (const int64_t window : {1, 2, 5, 1000}) {

@@ -9,6 +9,7 @@
 #include <functional>
 #include <iterator>
 #include <random>
+#include <utility>
 
 #include "qkv/translator.h"
 #include "tests/support/errors.h"
@@ -141,6 +142,23 @@ TEST(GlossaryFile, UnitesSourcesThatMatchTheSameTermList) {
   EXPECT_EQ(glossary.entries()[0].targets, (TermList{"x", "y"}));
   EXPECT_EQ(glossary.entries()[1].targets, (TermList{"1", "2"}));
   EXPECT_EQ(glossary_of("a|b\t1\na|b\t2\n").entries().size(), 1u);
+}
+
+TEST(GlossaryText, HasTheEntriesThatAreGiven) {
+  const std::vector<std::pair<std::string, std::string>> entries = {
+      {"# a", "|"}, {"#b", "\\|"}, {"dog", "Hund"}, {"dog", "Köter"}, {"c\\d", "#"}};
+  const Glossary glossary = glossary_of(glossary_text(entries));
+  ASSERT_EQ(glossary.entries().size(), 4u);
+  EXPECT_EQ(terms_in(glossary, "c\\d, # a and #b"), (TermList{"c\\d=#", "# a=|", "#b=\\|"}));
+  EXPECT_EQ(glossary.entries()[2].targets, (TermList{"Hund", "Köter"}));
+  EXPECT_EQ(glossary_text({}), "");
+  const auto error = [](const std::string& source, const std::string& target) {
+    return error_of([&] { glossary_text({{"a", "b"}, {source, target}}); });
+  };
+  EXPECT_EQ(error("", " "), "glossary: entry 2: the source is empty, expected text");
+  EXPECT_EQ(error("a", "\u00AD"), "glossary: entry 2: the target is empty, expected text");
+  EXPECT_EQ(error("a\tb", "c"), "glossary: entry 2: the source must have no tab and no line end (is \"a\\tb\")");
+  EXPECT_NE(error("a", "b\nc"), "");
 }
 
 TEST(GlossaryFile, IsReadAndChecked) {

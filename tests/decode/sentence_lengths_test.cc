@@ -7,9 +7,11 @@
 #include <algorithm>
 #include <filesystem>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "decode/engine/client_turns.h"
 #include "qkv/serving.h"
 #include "qkv/translator.h"
 #include "tests/decode/random_run.h"
@@ -104,6 +106,25 @@ TEST_F(SentenceLengthsTest, ASourcePrefixCountsForNoLength) {
   EXPECT_EQ(done, 3);
 }
 
+TEST_F(SentenceLengthsTest, ATextOfNothingButSpacesHasNoTokensBehindAPrefix) {
+  options.source_prefix = "the dog: ";
+  for (const std::string line : {"", " ", "\u3000", " \t "}) EXPECT_EQ(text(line), line);
+  options.source_prefix = "x";  // unknown, and one token with what is unknown after it
+  EXPECT_FALSE(translate("x").source_tokens.empty());
+  EXPECT_EQ(translate("the dog").source_prefix, "x");
+}
+
+TEST_F(SentenceLengthsTest, ALongTextCanBeStoppedBetweenSentences) {
+  std::string line;
+  for (int i = 0; i < 300; i++) line += "a cat. ";
+  int calls = 0;
+  options.max_length = 1;
+  options.on_progress = [&](int64_t) {
+    if (++calls == 300) throw std::runtime_error("stopped");
+  };
+  EXPECT_THROW(translate(line), std::runtime_error);
+}
+
 TEST_F(SentenceLengthsTest, AnUntranslatedSentenceIsReported) {
   std::vector<std::string> lines;
   for (const std::string& line : testing::kText)
@@ -159,6 +180,31 @@ TEST_F(SentenceLengthsTest, ClausesAreTranslatedIfTheTranslationIsTooShort) {
       EXPECT_EQ(translate_by_loop(sentence).hypotheses.front().untranslated.size(), 1u);
     }
   EXPECT_GT(found, 0);
+}
+
+TEST_F(SentenceLengthsTest, ClausesTakeTurnsWithTheTextsOfOtherClients) {
+  expect_at_least(1000);
+  const Translator translator(path_);
+  TranslationLoop loop(translator, {.rows = options.beam});  // for one sentence at a time
+  std::vector<std::string> ended;
+  int64_t more = 0;
+  const auto add = [&](const std::string& client, const std::string& line) {
+    TranslationLoop::Prepared text = loop.prepare({line}, options);
+    text.client = client;
+    loop.add(std::move(text), {.on_more = [&](int64_t cost) { more += cost; },
+                               .on_done = [&, client](Translation&&) { ended.push_back(client); }});
+  };
+  std::string lines;
+  for (int i = 0; i < 30; i++) lines += "the dog sees the cat, a man reads a book\n";
+  add("many", lines);
+  while (more == 0 && loop.step()) {
+  }
+  EXPECT_GT(more, 2 * ClientTurns::kQuantum);
+  EXPECT_TRUE(ended.empty());
+  add("few", "a cat");
+  while (loop.step()) {
+  }
+  EXPECT_EQ(ended, (std::vector<std::string>{"few", "many"}));
 }
 
 TEST_F(SentenceLengthsTest, ATranslationThatMaxLengthEndsIsNotTooShort) {

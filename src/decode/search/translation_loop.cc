@@ -114,13 +114,15 @@ struct TranslationLoop::State : ServingLoop<Prepared::Text> {
     if (text.line.parts.empty()) finish(text);
   }
 
-  void add_part(Text& text, LinePart& part) {
+  // Returns the cost.
+  int64_t add_part(Text& text, LinePart& part) {
     const uint64_t key = keys++;
     text.running++;
     parts.emplace(key, std::pair(&text, &part));
-    decoder().add({key, input_of(part), &text.search, text.options.alternatives, text.client,
-                   part_cost(translator.models, part, text.search)});
+    const int64_t cost = part_cost(translator.models, part, text.search);
+    decoder().add({key, input_of(part), &text.search, text.options.alternatives, text.client, cost});
     if (text.paused) decoder().pause(key, true);
+    return cost;
   }
 
   static void start(Text& text) {
@@ -212,18 +214,23 @@ struct TranslationLoop::State : ServingLoop<Prepared::Text> {
     if (ended.part->is_stopped) text.line.stop_after(text.added);
     if (text.error) return finish(text);
     if (text.running > 0) return;
-    if (text.added < text.line.parts.size()) return add_part(text, text.line.parts[text.added++]);
+    if (text.added < text.line.parts.size()) {
+      add_part(text, text.line.parts[text.added++]);
+      return;
+    }
     if (!text.events.on_token && !std::exchange(text.looked_for_clauses, true)) add_clauses(text);
     if (text.running == 0) finish(text);
   }
 
-  // Adds the clauses of the parts whose translations are too short. They cost about as much as the parts once more,
-  // which part_cost does not know.
+  // Adds the clauses of the parts whose translations are too short. Each has a turn of the client for its own cost, so
+  // that they delay others no more than a text that the client adds now.
   void add_clauses(Text& text) {
+    int64_t cost = 0;
     for (LinePart& part : text.line.parts) {
       translator.text.find_clauses(part, text.options);
-      for (LinePart& clause : part.clauses) add_part(text, clause);
+      for (LinePart& clause : part.clauses) cost += add_part(text, clause);
     }
+    if (cost > 0 && text.events.on_more) text.events.on_more(cost);
   }
 
   bool advance(Clock::time_point now) override {
@@ -247,10 +254,11 @@ TranslationLoop::Prepared TranslationLoop::prepare(const SourceLine& line, const
   const Translator::State& translator = state_->translator;
   auto text = std::make_unique<Prepared::Text>();
   text->options = options;
+  text->options.on_progress = nullptr;
   translator.check(text->options);
   text->line.number = -1;
   text->line.source = line;
-  translator.text.read(text->line, options, translator.text.term_rules(options));
+  translator.text.read(text->line, text->options, translator.text.term_rules(text->options));
   text->options.on_token = nullptr;
   text->options.glossary.clear();
   text->search = translator.text.search_options(options);

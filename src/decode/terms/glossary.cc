@@ -14,6 +14,7 @@
 
 #include "core/ascii.h"
 #include "core/fail.h"
+#include "core/json.h"
 #include "core/to_size.h"
 #include "qkv/translator.h"
 #include "text/line_file.h"
@@ -163,6 +164,18 @@ std::string without_escapes(std::string_view text) {
     plain += text[i];
   }
   return plain;
+}
+
+// Appends a term as a column of a glossary's line. Throws Error, naming the entry, unless it can be one.
+void append_column(std::string& line, const std::string& term, size_t entry, const char* what) {
+  if (is_empty_term(term)) fail("glossary: entry {}: the {} is empty, expected text", entry, what);
+  if (term.find_first_of("\t\r\n") != term.npos)
+    fail("glossary: entry {}: the {} must have no tab and no line end (is {})", entry, what, excerpt(term));
+  if (term.starts_with('#')) line += ' ';
+  for (const char c : term) {
+    if (c == '|' || c == '\\') line += '\\';
+    line += c;
+  }
 }
 
 template <class T>
@@ -458,6 +471,17 @@ std::string read_glossary(const std::string& path) {
   std::string text;
   for (int64_t chunk = 0; chunk < file.chunks(); chunk++) text += file.bytes(chunk);
   Glossary::parse(text, path);
+  return text;
+}
+
+std::string glossary_text(const std::vector<std::pair<std::string, std::string>>& entries) {
+  std::string text;
+  for (size_t i = 0; i < entries.size(); i++) {
+    append_column(text, entries[i].first, i + 1, "source");
+    text += '\t';
+    append_column(text, entries[i].second, i + 1, "target");
+    text += '\n';
+  }
   return text;
 }
 

@@ -164,20 +164,22 @@ std::string joined_text(std::span<const KeptPart> kept, std::span<const size_t> 
   return all.append(text, done);
 }
 
-// Inserts a token of each side into the alignment.
-void insert_aligned(Hypothesis& h, size_t source, size_t target) {
+// Inserts a token of each side into the alignment. is_new: the source did not have it before.
+void insert_aligned(Hypothesis& h, size_t source, size_t target, bool is_new) {
   for (Alignment& pair : h.alignment) {
-    pair.source += to_size(pair.source) >= source ? 1 : 0;
+    pair.source += is_new && to_size(pair.source) >= source ? 1 : 0;
     pair.target += to_size(pair.target) >= target ? 1 : 0;
   }
   const auto after = std::ranges::lower_bound(h.alignment, static_cast<int32_t>(target), {}, &Alignment::target);
   h.alignment.insert(after, {static_cast<int32_t>(source), static_cast<int32_t>(target)});
 }
 
-// Inserts a token of each side into the attention weights. sources: the tokens of the source before.
-void insert_attention(Hypothesis& h, size_t source, size_t target, size_t sources) {
-  for (std::vector<float>& row : h.attention) row.insert(row.begin() + static_cast<std::ptrdiff_t>(source), 0);
-  std::vector<float> row(sources + 1);
+// Inserts a token of each side into the attention weights. sources: the tokens of the source, with this one. is_new:
+// the source did not have it before.
+void insert_attention(Hypothesis& h, size_t source, size_t target, size_t sources, bool is_new) {
+  for (std::vector<float>& row : h.attention)
+    if (is_new) row.insert(row.begin() + static_cast<std::ptrdiff_t>(source), 0);
+  std::vector<float> row(sources);
   row[source] = 1;
   h.attention.insert(h.attention.begin() + static_cast<std::ptrdiff_t>(target), std::move(row));
 }
@@ -219,17 +221,23 @@ ReducedText take_out(std::string_view text, std::span<const ProtectedPart> parts
 
 void put_back(std::span<const KeptPart> kept, std::string_view source, const std::vector<std::string>& source_tokens,
               bool has_attention, Hypothesis& translation) {
+  if (kept.empty()) return;
   const AlignedUnits aligned = align_units(source, source_tokens, translation);
   const std::vector<size_t> units = units_after(kept, aligned);
   const std::vector<TokenPlace> sources = token_places(source, source_tokens);
   const std::vector<TokenPlace> targets = token_places(translation.text, translation.tokens);
   const std::vector<TokenRange> words = words_of_pieces(translation.tokens);
+  size_t added = 0;                           // tokens of the source
   for (size_t k = 0; k < kept.size(); k++) {  // k parts are there
     const size_t byte = units[k] == aligned.units.size() ? translation.text.size() : aligned.units[units[k]].begin;
-    const size_t source_token = token_after(sources, kept[k].at), target_token = token_after(targets, byte);
+    const bool is_new = !kept[k].source_token;
+    const size_t source_token = is_new ? token_after(sources, kept[k].at) + added : *kept[k].source_token;
+    const size_t target_token = token_after(targets, byte);
     const auto word = std::ranges::lower_bound(words, target_token, {}, &TokenRange::begin) - words.begin();
-    insert_aligned(translation, source_token + k, target_token + k);
-    if (has_attention) insert_attention(translation, source_token + k, target_token + k, source_tokens.size() + k);
+    added += is_new ? 1 : 0;
+    insert_aligned(translation, source_token, target_token + k, is_new);
+    if (has_attention)
+      insert_attention(translation, source_token, target_token + k, source_tokens.size() + added, is_new);
     insert_token(translation, kept[k].text, target_token + k, to_size(word) + k);
   }
   translation.text = joined_text(kept, units, translation.text, aligned.units);
@@ -238,7 +246,11 @@ void put_back(std::span<const KeptPart> kept, std::string_view source, const std
 std::vector<std::string> tokens_with(std::span<const KeptPart> kept, std::string_view source,
                                      std::vector<std::string> source_tokens) {
   const std::vector<TokenPlace> places = token_places(source, source_tokens);
+  for (std::string& token : source_tokens)
+    if (const auto part = std::ranges::find(kept, token, &KeptPart::stand_in); part != kept.end() && !token.empty())
+      token = part->text;
   for (size_t k = 0; k < kept.size(); k++) {
+    if (!kept[k].stand_in.empty()) continue;
     const size_t token = token_after(places, kept[k].at) + k;
     source_tokens.insert(source_tokens.begin() + static_cast<std::ptrdiff_t>(token), kept[k].text);
   }

@@ -1,11 +1,16 @@
 #include "io/runs/translation_config.h"
 
 #include <fmt/format.h>
+#include <unicode/uchar.h>
 
 #include <algorithm>
+#include <iterator>
+#include <utility>
 
 #include "core/fail.h"
 #include "core/json.h"
+#include "text/sentence_characters.h"
+#include "text/stand_in_characters.h"
 
 namespace qkv {
 namespace {
@@ -63,6 +68,42 @@ const TranslationTokens::Language* find_language(const TranslationTokens& tokens
   fail("{} must be one of {} (is {})", parameter, fmt::join(codes, ", "), name.empty() ? "missing" : excerpt(name));
 }
 
+constexpr size_t kMostStandIns = 64;
+
+// Returns the token of a reserved character of one side.
+int32_t reserved_id(const Tokenizer& tokenizer, const std::string& text, const char* field, const std::string& where) {
+  const int32_t id = id_of(tokenizer, text, field, where);
+  const std::vector<int32_t> encoded = tokenizer.encode(text);
+  if (std::ranges::find(encoded, id) == encoded.end())
+    fail("{}: {} holds {}, which the tokenizer divides or leaves out", where, field, excerpt(text));
+  return id;
+}
+
+void read_reserved(const TranslationConfig& config, const TokenizerPair& tokenizers, const std::string& where,
+                   TranslationTokens& tokens) {
+  if (config.stand_ins.size() > kMostStandIns)
+    fail("{}: stand_ins must have at most {} characters (has {})", where, kMostStandIns, config.stand_ins.size());
+  if (!config.term_marks.empty() && config.term_marks.size() != 2)
+    fail("{}: term_marks must have two characters or none (has {})", where, config.term_marks.size());
+  for (const auto& [field, characters] :
+       {std::pair{"stand_ins", &config.stand_ins}, std::pair{"term_marks", &config.term_marks}})
+    for (const std::string& text : *characters) {
+      const sentence::Character first = sentence::character_at(text, 0);
+      if (first.end != text.size() || u_charType(first.code) != U_PRIVATE_USE_CHAR)
+        fail("{}: {} must have single characters of a private use area (holds {})", where, field, excerpt(text));
+      if (std::ranges::find(tokens.reserved, text) != tokens.reserved.end())
+        fail("{}: {} holds {}, which is there twice", where, field, excerpt(text));
+      tokens.reserved.push_back(text);
+    }
+  for (const std::string& text : config.stand_ins)
+    tokens.stand_ins.push_back({text, reserved_id(tokenizers.source, text, "stand_ins", where),
+                                reserved_id(tokenizers.target, text, "stand_ins", where)});
+  if (config.term_marks.empty()) return;
+  const std::string &before = config.term_marks.front(), &after = config.term_marks.back();
+  tokens.term_marks = TermMarks{before, after, reserved_id(tokenizers.source, before, "term_marks", where),
+                                reserved_id(tokenizers.source, after, "term_marks", where)};
+}
+
 constexpr size_t kMostNamed = 8;
 
 bool is_tag(const std::string& piece) { return piece.size() > 4 && piece.starts_with(">>") && piece.ends_with("<<"); }
@@ -84,6 +125,7 @@ TranslationTokens tokens_of(const TranslationConfig& config, const TokenizerPair
   if (tokens.min_length < 0) fail("{}: min_length must be at least 0 (is {})", where, tokens.min_length);
   if (!config.first.empty()) tokens.first = {id_of(target, config.first, "first", where)};
   read_languages(config, tokenizers, where, tokens);
+  read_reserved(config, tokenizers, where, tokens);
   return tokens;
 }
 
@@ -113,6 +155,14 @@ TranslationConfig trained_translation(const TokenizerPair& tokenizers, bool lowe
   config.end = target.piece(target.end());
   config.unknown = target.piece(target.unknown());
   return config;
+}
+
+void add_stand_ins(TranslationConfig& config) { config.stand_ins = {kStandIns.begin(), kStandIns.end()}; }
+
+void add_term_marks(TranslationConfig& config, const Tokenizer& target) {
+  config.term_marks = {kTermMarks.begin(), kTermMarks.end()};
+  std::ranges::copy_if(config.term_marks, std::back_inserter(config.never),
+                       [&](const std::string& mark) { return target.id(mark).has_value(); });
 }
 
 SentenceEdges edges_of(const TranslationTokens& tokens, const std::string& source_language,

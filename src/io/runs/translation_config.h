@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -46,6 +47,9 @@ struct TranslationConfig {
   std::vector<std::string> languages, language_tokens;
   SourceLanguage source_language = SourceLanguage::none;
   TargetLanguage target_language = TargetLanguage::none;
+  // Characters that stand for protected parts, and the two around the translation of a term in a source, if the model
+  // was trained with them. Each is a token, of Unicode's private use area.
+  std::vector<std::string> stand_ins = {}, term_marks = {};
 
   bool operator==(const TranslationConfig&) const = default;
 };
@@ -68,7 +72,21 @@ void visit_fields(TranslationConfig& c, Visitor&& visit) {
   visit("language_tokens", c.language_tokens, "Tokens of the languages");
   visit("source_language", c.source_language, "Place of the token of the source's language");
   visit("target_language", c.target_language, "Place of the token of the target's language");
+  visit("stand_ins", c.stand_ins, "Characters that stand for protected parts");
+  visit("term_marks", c.term_marks, "Characters around the translation of a term in a source");
 }
+
+// A character that stands for a protected part, and its token of each side.
+struct StandIn {
+  std::string text;
+  int32_t source = 0, target = 0;
+};
+
+// The characters before and after the translation of a term in a source, and their tokens.
+struct TermMarks {
+  std::string before, after;
+  int32_t before_token = 0, after_token = 0;
+};
 
 // The same with tokens as ids: of the source vocabulary around a source sentence, of the target vocabulary otherwise.
 struct TranslationTokens {
@@ -86,6 +104,9 @@ struct TranslationTokens {
   std::vector<Language> languages = {};
   SourceLanguage source_language = SourceLanguage::none;
   TargetLanguage target_language = TargetLanguage::none;
+  std::vector<StandIn> stand_ins = {};
+  std::optional<TermMarks> term_marks = {};
+  std::vector<std::string> reserved = {};  // characters of both
 };
 
 // The tokens around a source sentence, and those that the decoder starts from.
@@ -102,7 +123,8 @@ SentenceEdges edges_of(const TranslationTokens& tokens, const std::string& sourc
                        const std::string& target_language);
 
 // Looks up the tokens. Throws Error, beginning with `where` and naming field and token, if a vocabulary lacks one, if
-// min_length is negative, or if the languages contradict each other.
+// min_length is negative, if the languages contradict each other, or if a stand-in or a term mark is not one character
+// of a private use area that is a token by itself.
 TranslationTokens tokens_of(const TranslationConfig& config, const TokenizerPair& tokenizers, const std::string& where);
 
 // Returns the ids of the target vocabulary that are no text: the special tokens of a tokenizer.json, and in a model
@@ -111,6 +133,9 @@ std::vector<int32_t> ids_without_text(const TranslationConfig& config, const Tok
 
 // Returns the configuration of a model trained here: SentencePiece's start, end and unknown tokens.
 TranslationConfig trained_translation(const TokenizerPair& tokenizers, bool lowercase);
+// Adds stand-ins and term marks (stand_in_characters.h) to the configuration of a model that is trained with them.
+void add_stand_ins(TranslationConfig& config);
+void add_term_marks(TranslationConfig& config, const Tokenizer& target);
 
 // Throws Error, naming tags, if `language` is given and the vocabulary of the source has pieces such as >>de<<, by
 // which a text states the language of its translation.

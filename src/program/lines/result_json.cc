@@ -55,6 +55,7 @@ ordered_json token_json(const GeneratedToken& token) {
 // Adds the members of a translation to an object.
 void add_translation(ordered_json& json, const Translation& translation, const TranslationJsonForm& form) {
   json["source"] = translation.source;
+  if (!translation.source_prefix.empty()) json["source_prefix"] = translation.source_prefix;
   json["source_tokens"] = translation.source_tokens;
   if (!translation.pivot.empty()) json["pivot"] = translation.pivot;
   json["hypotheses"] = ordered_json::array();
