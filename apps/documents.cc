@@ -2,9 +2,7 @@
 #include "documents.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <iostream>
@@ -12,63 +10,45 @@
 #include <system_error>
 
 #include "commands.h"
+#include "count_line.h"
 #include "program/documents/document_files.h"
 #include "program/lines/jobs.h"
 #include "program/lines/parts.h"
 #include "qkv/error.h"
 #include "signals.h"
-#include "terminal.h"
 
 namespace {
 
 namespace fs = std::filesystem;
 
-// Notes on a document, and a line of its progress if standard error is a terminal.
+// Notes on a document, and the line of its progress.
 class DocumentProgress {
  public:
-  DocumentProgress(std::string name, qkv::TranslateOptions& options) : name_(std::move(name)) {
+  DocumentProgress(std::string name, qkv::TranslateOptions& options) : name_(std::move(name)), line_("texts", name_) {
     options.on_note = [this](const std::string& note) { notes_.add(note); };
     options.on_progress = [this](int64_t done) {
-      add(done);
+      line_.add(done);
       stop_if_interrupted();
     };
   }
-  ~DocumentProgress() { clear(); }
   DocumentProgress(const DocumentProgress&) = delete;
   DocumentProgress& operator=(const DocumentProgress&) = delete;
 
   void end(int64_t texts) {
     notes_.finish();
-    clear();
+    line_.clear();
     print_error("{}: {} texts translated\n", name_, texts);
   }
 
  private:
-  using Clock = std::chrono::steady_clock;
-
   void report(const std::string& text) {
-    clear();
+    line_.clear();
     print_error("qkv: {}: {}\n", name_, text);
-  }
-  void clear() {
-    if (shown_) print_error("\r\033[K");
-    shown_ = false;
-  }
-  void add(int64_t texts) {
-    done_ += texts;
-    const Clock::time_point now = Clock::now();
-    if (!terminal_ || now - last_ < std::chrono::milliseconds(200)) return;
-    last_ = now;
-    print_error("\r{}: {} texts\033[K", name_, done_);
-    shown_ = true;
   }
 
   const std::string name_;
-  const bool terminal_ = rewrites_lines();
-  Clock::time_point last_ = Clock::now();
-  int64_t done_ = 0;
+  CountLine line_;
   qkv::FewNotes notes_{[this](const std::string& note) { report(note); }};
-  bool shown_ = false;
 };
 
 std::string read_standard_input() {

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <chrono>
 #include <cstdio>
 #include <iterator>
 #include <memory>
@@ -11,6 +10,7 @@
 #include <utility>
 
 #include "commands.h"
+#include "count_line.h"
 #include "default_options.h"
 #include "documents.h"
 #include "options.h"
@@ -46,32 +46,6 @@ qkv::PivotTranslator load(TranslateOptions& options) {
   return chain;
 }
 
-// A progress line, shown if standard error is a terminal and standard output is not.
-class Progress {
- public:
-  ~Progress() {
-    if (shown_) print_error("\r\033[K");
-  }
-  void report(const std::string& text) const { print_error("{}qkv: {}\n", shown_ ? "\r\033[K" : "", text); }
-  void add(int64_t lines) {
-    done_ += lines;
-    const Clock::time_point now = Clock::now();
-    if (!terminal_ || now - last_ < std::chrono::milliseconds(200)) return;
-    last_ = now;
-    const double seconds = std::chrono::duration<double>(now - start_).count();
-    print_error("\r{} lines, {:.1f} per second\033[K", done_, static_cast<double>(done_) / seconds);
-    shown_ = true;
-  }
-
- private:
-  using Clock = std::chrono::steady_clock;
-  const bool terminal_ = rewrites_lines() && isatty(STDOUT_FILENO) == 0;
-  const Clock::time_point start_ = Clock::now();
-  Clock::time_point last_ = start_;
-  int64_t done_ = 0;
-  bool shown_ = false;
-};
-
 // Reads the line of `other` that belongs to the line just read from `lines`.
 void next_paired(qkv::LineReader& other, const qkv::LineReader& lines, std::string& line) {
   if (other.next(line, true) != qkv::Next::line)
@@ -90,9 +64,12 @@ void translate(TranslateOptions& options) {
   std::optional<qkv::LineReader> prefixes;
   if (!options.prefixes.empty()) prefixes.emplace(options.prefixes, stop_if_interrupted);
   listen_for_interrupts();
-  Progress progress;
+  CountLine progress("lines", "", rewrites_lines() && isatty(STDOUT_FILENO) == 0);
   qkv::LineOutput output{print_out};
-  output.note = [&](const std::string& note) { progress.report(note); };
+  output.note = [&](const std::string& note) {
+    progress.clear();
+    print_error("qkv: {}\n", note);
+  };
   output.progress = [&](int64_t done) {
     if (done > 0) flush_out();
     progress.add(done);

@@ -37,7 +37,7 @@ def docstring_text(fields):
 def main(extension, folder):
     options = load(extension).option_fields()
     head = f'"""Keyword arguments of the module\'s methods. {GENERATED}"""'
-    imports = "from typing import Iterable, Literal, Optional, TypedDict, Union"
+    imports = "from typing import Iterable, Literal, Mapping, Optional, Tuple, TypedDict, Union"
     classes = [class_text(name, fields) for name, fields in options.items()]
     Path(folder, "_options.py").write_text("\n\n\n".join([f"{head}\n\n{imports}", *classes]) + "\n", encoding="utf-8")
     texts = "".join(f"    {name!r}: {docstring_text(fields)!r},\n" for name, fields in options.items())

@@ -80,6 +80,7 @@ class Translation:
     source_tokens: list[str]
     hypotheses: list[Hypothesis]
     pivot: list[str] = field(default_factory=list)  # of a PivotTranslator: the texts in between
+    source_prefix: str = ""  # the option: it is not in source, but in source_tokens
 
     @property
     def text(self) -> str:
@@ -415,4 +416,4 @@ def _hypothesis(h: _qkv.Hypothesis) -> Hypothesis:
 
 
 def _translation(t: _qkv.Translation) -> Translation:
-    return Translation(t.source, t.source_tokens, [_hypothesis(h) for h in t.hypotheses], t.pivot)
+    return Translation(t.source, t.source_tokens, [_hypothesis(h) for h in t.hypotheses], t.pivot, t.source_prefix)

@@ -5,6 +5,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "qkv/classifier.h"
 #include "qkv/embedder.h"
@@ -23,6 +24,10 @@
 namespace qkv::python {
 namespace {
 
+// The option that is a text in C++, and in Python also a list of entries.
+constexpr std::string_view kGlossary = "glossary";
+constexpr const char* kGlossaryType = "Union[str, Mapping[str, Union[str, Iterable[str]]], Iterable[Tuple[str, str]]]";
+
 [[noreturn]] void refuse(std::string_view name, const char* accepted, nb::handle value) {
   PyErr_Clear();
   throw Error(fmt::format("{} must be {} (is {})", name, accepted, nb::repr(value).c_str()));
@@ -38,6 +43,31 @@ std::string string_value(std::string_view name, nb::handle value) {
   if (text) return {text, static_cast<size_t>(size)};
   PyErr_Clear();
   throw Error(fmt::format("{} is not valid Unicode", name));
+}
+
+// Returns the entries of a glossary: of a dict of terms and their translations, each one or several, or of pairs.
+std::vector<std::pair<std::string, std::string>> glossary_entries(std::string_view name, nb::handle value) {
+  constexpr const char* kAccepted = "a str, a dict of terms and their translations, or a list of pairs of str";
+  std::vector<std::pair<std::string, std::string>> entries;
+  if (nb::isinstance<nb::dict>(value)) {
+    for (const auto& [term, targets] : nb::cast<nb::dict>(value)) {
+      const std::string source = string_value(name, term);
+      if (nb::isinstance<nb::str>(targets)) {
+        entries.emplace_back(source, string_value(name, targets));
+        continue;
+      }
+      if (!PyObject_HasAttrString(targets.ptr(), "__iter__")) refuse(name, kAccepted, value);
+      for (const nb::handle target : targets) entries.emplace_back(source, string_value(name, target));
+    }
+    return entries;
+  }
+  if (!PyObject_HasAttrString(value.ptr(), "__iter__")) refuse(name, kAccepted, value);
+  for (const nb::handle pair : value) {
+    const bool is_pair = !nb::isinstance<nb::str>(pair) && PySequence_Check(pair.ptr()) && nb::len(pair) == 2;
+    if (!is_pair) refuse(name, kAccepted, pair);
+    entries.emplace_back(string_value(name, pair[0]), string_value(name, pair[1]));
+  }
+  return entries;
 }
 
 // The type of an option in Python.
@@ -78,7 +108,7 @@ nb::list fields_of(Options options = {}) {
   visit_fields(options, [&](std::string_view name, const auto& value, const Field& field) {
     nb::dict entry;
     entry["name"] = nb::str(name.data(), name.size());
-    entry["type"] = type_of(value);
+    entry["type"] = name == kGlossary ? kGlossaryType : type_of(value);
     entry["default"] = default_of(value);
     entry["help"] = nb::str(field.help.data(), field.help.size());
     fields.append(entry);
@@ -163,7 +193,9 @@ void OptionReader::operator()(std::string_view name, double& member, const Field
 
 void OptionReader::operator()(std::string_view name, std::string& member, const Field&) {
   const nb::object value = take(name);
-  if (value.is_valid()) member = string_value(name, value);
+  if (!value.is_valid()) return;
+  const bool has_entries = name == kGlossary && !nb::isinstance<nb::str>(value);
+  member = has_entries ? glossary_text(glossary_entries(name, value)) : string_value(name, value);
 }
 
 void OptionReader::operator()(std::string_view name, std::vector<std::string>& member, const Field&) {

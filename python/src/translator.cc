@@ -192,6 +192,7 @@ void bind_translator(nb::module_& m) {
       .def_ro("source", &Translation::source)
       .def_ro("source_tokens", &Translation::source_tokens)
       .def_ro("pivot", &Translation::pivot)
+      .def_ro("source_prefix", &Translation::source_prefix)
       .def_ro("hypotheses", &Translation::hypotheses);
   nb::class_<Translator>(m, "Translator")
       .def(nb::init<const std::string&, const Lines&>(), Free())

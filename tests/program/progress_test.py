@@ -1,8 +1,9 @@
-"""The progress of `qkv train`: a bar on a terminal, lines elsewhere, and a summary at the end."""
+"""Progress: a bar of `qkv train` on a terminal, lines elsewhere, a summary at the end; a line of `qkv translate`."""
 
 import json
 import os
 import pty
+import re
 import subprocess
 
 import pytest
@@ -42,6 +43,18 @@ def test_a_terminal_shows_a_bar(corpus, tmp_path):
     bars = [line for line in shown.split("\r") if line.startswith("[")]
     assert all(len(line.split("\033")[0]) < 80 for line in bars)
     assert f"model: {tmp_path / 'run'} (best at step " in shown
+
+
+def test_the_progress_of_translations_is_a_line_with_a_rate(trained, tmp_path):
+    text = tmp_path / "text.txt"
+    text.write_text("The dog sees the cat.\n" * 800)
+    command = ["translate", trained, "--beam", "16", "--threads", "1"]
+    for more, begins in ([["--input", text], ""], [["--document", text, "--out", tmp_path / "out.txt"], f"{text}: "]):
+        shown = on_terminal([*map(str, [*command, *more])])
+        drawn = re.findall(r"\r([^\r\n]*)\033\[K", shown)
+        assert drawn[0].startswith(begins) and drawn[-1] == "", shown
+        counts = [line.removeprefix(begins) for line in drawn[:-1]]
+        assert all(re.fullmatch(r"\d+ (lines|texts), \d+\.\d per second", count) for count in counts), shown
 
 
 @pytest.mark.parametrize("environment", [{"NO_COLOR": "1"}, {"TERM": "dumb"}])

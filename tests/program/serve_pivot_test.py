@@ -6,7 +6,7 @@ import shutil
 import signal
 
 import pytest
-from conftest import qkv
+from conftest import ROOT, qkv
 from serving import RUNS, ServeProcess, wait_for
 
 RUN = RUNS / "translator"
@@ -154,6 +154,36 @@ def test_a_reload_gives_the_chain_its_new_runs(tmp_path):
         os.kill(server.pid, signal.SIGHUP)
         wait_for(lambda: server.get("/v1/models/c").json()["created"] >= created)
         assert server.post("/v1/translate", {"model": "c", "text": "A dog."}).json() == before
+
+
+def test_models_of_several_languages_are_in_a_chain_with_two_of_them(tmp_path):
+    golden = ROOT / "tests/golden/encoder_decoders"
+    for name in "m2m_100", "madlad":
+        qkv("import", golden / name, tmp_path / name)
+    run = tmp_path / "m2m_100"
+    pivots = ["--pivot", "c=m:de-en,m:en-fr", "--pivot", "d=t:en-de,m:de-fr", "--pivot", "e=m:fr-en,a"]
+    runs = [f"m={run}", f"t={tmp_path / 'madlad'}", f"a={RUN}"]
+    languages = ["--from", "de", "--pivot-language", "en", "--to", "fr"]
+    printed = qkv("translate", run, run, "--json", *languages, text="a b\n")[1]
+    with ServeProcess([*runs, "--languages", "a=en-xx", *pivots]) as server:
+        assert translate(server, "c", text="a b")["translations"] == [json.loads(printed)]
+        assert translate(server, "d", text="a b")["translations"][0]["pivot"]
+        info = {model["id"]: model for model in server.get("/v1/info").json()["models"]}
+        assert [info[c]["source_languages"] + info[c]["target_languages"] for c in "cde"] == [
+            ["de", "fr"], ["en", "fr"], ["fr", "xx"]]
+        for fields in {"source": "fr", "target": "xx"}, {"source": "de", "target": "en"}:
+            assert server.post("/translate", {"q": "a b", **fields}).status == 200, fields
+        refused = server.post("/v1/translate", {"model": "c", "text": "a", "target_language": "de"})
+        assert refused.status == 400 and '"target_language" is not supported by c' in refused.json()["error"]["message"]
+    with ServeProcess([f"t={tmp_path / 'madlad'}"]) as server:  # reads no language of the source
+        assert server.post("/translate", {"q": "a b", "source": "en", "target": "de"}).status == 200
+    for chain, message in [
+            ("m,a", "pivot: c: m has several languages; two of them must be given as m:"),
+            ("m:de,a", '(are "de")'), ("m:de-xx,a", '(are "de-xx")'), ("a,m", "(are missing)"),
+            ("a:de-en,m:de-fr", 'pivot: c: a has a single language pair, and must be given without "de-en"')]:
+        command = ["serve", f"a={RUN}", f"m={run}", "--pivot", f"c={chain}", "--listen", "127.0.0.1:0"]
+        status, _, error = qkv(*command, ok=False)
+        assert status != 0 and message in error and error.count("\n") == 1, error
 
 
 @pytest.mark.parametrize("options, message", [

@@ -74,7 +74,18 @@ def test_the_server_has_glossaries_of_its_own_and_of_requests(tmp_path):
         assert best(glossary="")[0]["text"] == translate("The dog runs.\n")[1].strip()
         missing, notes = best(glossary="dog\t犬\n")
         assert missing["missing_terms"] == ["dog"] and len(notes) == 1
-        for field, value, message in [("glossary", "dog", "glossary:1: "), ("protect", "(", "protect: ")]:
+        pair = ["dog", "guest"]
+        for entries in {"dog": "guest"}, {"dog": ["guest"]}, [pair], [["a", "b"], pair]:
+            assert "guest" in best(glossary=entries)[0]["text"], entries
+        assert best(glossary={})[0]["text"] == best(glossary=[])[0]["text"] == best(glossary="")[0]["text"]
+        assert best(glossary=None)[0]["text"] == best()[0]["text"]
+        for field, value, message in [
+                ("glossary", "dog", "glossary:1: "), ("protect", "(", "protect: "),
+                ("glossary", 1, '"glossary" must be a string'),
+                ("glossary", [["a"]], "(entry 1 is none)"), ("glossary", ["a"], "(entry 1 is none)"),
+                ("glossary", {"a": 1}, "(has number)"), ("glossary", {"a": [[]]}, "(has array)"),
+                ("glossary", {"": "b"}, "glossary: entry 1: the source is empty"),
+                ("glossary", {"a": "b" * 300000}, '"glossary" must have at most 262144 bytes')]:
             refused = server.post("/v1/translate", {"text": "A dog.", field: value})
             assert refused.status == 400 and message in refused.json()["error"]["message"]
         stream = server.post("/v1/translate", {"text": "The dog runs.", "beam": 1, "stream": True}).body.decode()

@@ -24,6 +24,35 @@ def test_terms_of_a_glossary_are_in_the_translation(translator):
     assert with_term.hypotheses[0].missing_terms == []
 
 
+def test_a_glossary_may_be_a_dict_or_pairs(translator):
+    def translated(glossary):
+        return translator.translate(["He sleeps."], glossary=glossary, beam=4)[0]
+
+    wanted = [translated("sleeps\tHund\n"), translated("sleeps\tHund|Katze\n")]
+    for given in {"sleeps": "Hund"}, {"sleeps": ["Hund"]}, [("sleeps", "Hund")], iter([["sleeps", "Hund"]]):
+        assert translated(given) == wanted[0]
+    for given in {"sleeps": ("Hund", "Katze")}, [("sleeps", "Hund"), ("sleeps", "Katze")]:
+        assert translated(given) == wanted[1]
+    assert translated({}) == translated("")
+
+
+@pytest.mark.parametrize("glossary, message", [
+    (1, "glossary must be a str, a dict of terms and their translations, or a list of pairs of str"),
+    ({"a": 1}, "glossary must be a str, a dict"), ({"a": [1]}, "glossary must be a str"), ([("a",)], "list of pairs"),
+    (["ab"], "list of pairs"), ([("a", 1)], "glossary must be a str"),
+    ({"a": ""}, "glossary: entry 1: the target is empty"),
+    ([("a", "b"), ("c\n", "d")], "glossary: entry 2: the source must have no tab and no line end")])
+def test_a_glossary_that_is_none_is_named(translator, glossary, message):
+    with pytest.raises(qkv.Error, match=message):
+        translator.translate(["He sleeps."], glossary=glossary)
+
+
+def test_the_prefix_of_a_source_is_in_the_result(translator):
+    found = translator.translate(["He sleeps."], source_prefix="He sleeps: ")[0]
+    assert (found.source, found.source_prefix) == ("He sleeps.", "He sleeps: ")
+    assert translator.translate(["He sleeps."])[0].source_prefix == ""
+
+
 def test_terms_that_are_missing_are_named(translator):
     with pytest.warns(UserWarning, match="lacks the glossary's term"):
         found = translator.translate(["He sleeps."], glossary="sleeps\t\u72ac\n")[0]

@@ -137,6 +137,21 @@ TEST(ModelQueue, AnotherClientsTextsDoNotMakeAWaitTooLong) {
   queue.check_room("one", 1, 100, std::chrono::seconds(2));
 }
 
+TEST(ModelQueue, ACostThatIsKnownLaterIsThatOfWhatRuns) {
+  Metrics metrics({"/"}, {{"lm", ""}}, 0);
+  ClientCounts clients(0);
+  ModelQueue queue("lm", {256, 1000}, clients, metrics.model(0));
+  auto place = queue.enter("client", 1, 900, std::chrono::seconds(60));
+  place.add_cost(500);  // has not started
+  EXPECT_EQ(queue.waiting_cost(), 900);
+  place.start();
+  place.add_cost(500);
+  EXPECT_EQ(queue.waiting_cost(), 0);
+  EXPECT_EQ(code_of(queue, 1, 1000), "");  // it waits for nothing that runs
+  place.finish();
+  EXPECT_EQ(queue.waiting_cost() + queue.running(), 0);
+}
+
 TEST(ModelQueue, PartsOfAPlaceAreGivenBackOnce) {
   Metrics metrics({"/"}, {{"lm", ""}}, 0);
   ClientCounts clients(3);

@@ -81,7 +81,7 @@ const Texts& LibreFields::texts(const std::string& name) const {
 LibreLanguages::LibreLanguages(const Service& service) {
   for (const ModelPtr& model : service.models()) {
     if (!model->serves(ModelUse::translate)) continue;
-    const std::vector<std::string> codes = model->reader().languages();
+    const std::vector<std::string> codes = model->languages();
     if (codes.empty()) pairs_.push_back({model, model->source_language, model->target_language});
     for (const std::string& source : codes)
       for (const std::string& target : codes)
@@ -129,10 +129,7 @@ std::vector<TextToTranslate> parts_to_translate(const ServerOptions& limits, con
   options.n_best = alternatives + 1;
   options.beam = std::max(options.beam, options.n_best);
   options.alignment = document.has_tags();
-  if (!pair.model->reader().languages().empty()) {
-    options.source_language = pair.source;
-    options.target_language = pair.target;
-  }
+  if (pair.model->translator) pair.model->translator->set_languages(options, pair.source, pair.target);
   const auto before =
       options_before(*pair.model, [&](const ServedModel& model) { return usual_options(limits, model); });
   std::vector<TextToTranslate> texts;

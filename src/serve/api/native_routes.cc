@@ -1,6 +1,7 @@
 // The routes of qkv itself.
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "core/fields.h"
 #include "core/json.h"
@@ -8,6 +9,7 @@
 #include "program/lines/result_json.h"
 #include "qkv/system.h"
 #include "serve/api/families.h"
+#include "serve/api/glossary_field.h"
 #include "serve/engine/batch_work.h"
 #include "serve/engine/request_limits.h"
 #include "serve/engine/request_object.h"
@@ -64,8 +66,9 @@ TranslateOptions options_for(RequestObject& object, const ServerOptions& limits,
   options.alignment = true;
   options.seed = seed;
   visit_fields(options, [&](std::string_view name, auto& member, const Field& field) {
-    if (field.group != "execution") object(name, member, field);
+    if (field.group != "execution" && name != "glossary") object(name, member, field);
   });
+  options.glossary = glossary_of(object, std::move(options.glossary));
   options.alternatives &= is_last;
   choose_glossary(options, model.translate_defaults.glossary);
   return options;
@@ -78,9 +81,9 @@ TranslateRequest read_translate_request(Call& call) {
   const Texts texts = object.texts("text"), prefixes = object.texts("prefix");
   if (texts.texts.empty() && !texts.is_list) refuse_field("text", "must be a string or a list of strings");
   const bool is_chain = !request.model->chain.empty();
-  if (is_chain && object.has("glossary"))
-    refuse_field("glossary", "is not supported by {}, which translates through a language in between",
-                 request.model->name);
+  for (const char* name : {"glossary", "source_language", "target_language"})
+    if (is_chain && object.has(name))
+      refuse_field(name, "is not supported by {}, which translates through a language in between", request.model->name);
   const uint64_t seed = draw_seed();
   const ServerOptions& limits = call.service().options();
   TranslateOptions options = options_for(object, limits, *request.model, seed, true);
@@ -308,7 +311,7 @@ nlohmann::ordered_json described(const ServedModel& model) {
                                  {"parameters", model.info.parameter_count},
                                  {"max_length", model.max_length()}};
   if (model.serves(ModelUse::translate)) {
-    const std::vector<std::string> languages = model.reader().languages();
+    const std::vector<std::string> languages = model.languages();
     json["source_languages"] = languages.empty() ? std::vector{model.source_language} : languages;
     json["target_languages"] = languages.empty() ? std::vector{model.target_language} : languages;
   }

@@ -93,6 +93,10 @@ void ModelQueue::QueueTicket::start() {
   queue_->metrics_.observe_queue(std::chrono::duration<double>(std::chrono::steady_clock::now() - entered_).count());
 }
 
+void ModelQueue::QueueTicket::add_cost(int64_t cost) {
+  if (started_) cost_ += cost;
+}
+
 void ModelQueue::QueueTicket::finish() {
   if (queue_) queue_->rate_.add(cost_, queue_->waiting_ > 0, std::chrono::steady_clock::now());
   finished_ = true;

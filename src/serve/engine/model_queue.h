@@ -82,6 +82,7 @@ class ModelQueue {
 
     QueueTicket split(int64_t cost);  // takes one text of this cost out of it
     void start();                     // what waited runs from now on
+    void add_cost(int64_t cost);      // what runs costs more than was known
     void finish();                    // as leave, and counts as work that was done
     void leave();
     bool started() const { return started_; }

@@ -36,8 +36,11 @@ TranslateOptions usual_options(const ServerOptions& options, const ServedModel& 
 std::vector<std::shared_ptr<const TranslateOptions>> options_before(
     const ServedModel& model, const std::function<TranslateOptions(const ServedModel&)>& options_of) {
   std::vector<std::shared_ptr<const TranslateOptions>> before;
-  for (size_t i = 0; i + 1 < model.chain.size(); i++)
-    before.push_back(std::make_shared<const TranslateOptions>(options_of(*model.chain[i])));
+  for (size_t i = 0; i + 1 < model.chain.size(); i++) {
+    TranslateOptions options = options_of(*model.chain[i]);
+    model.set_languages_of_step(i, options);
+    before.push_back(std::make_shared<const TranslateOptions>(std::move(options)));
+  }
   return before;
 }
 

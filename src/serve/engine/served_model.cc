@@ -135,9 +135,12 @@ ServedModel::ServedModel(const ServedRun& run, std::vector<std::shared_ptr<Serve
       chain(std::move(members)),
       queue(name, limits, clients, counters),
       metrics_(counters) {
+  for (size_t i = 0; i < chain.size(); i++)
+    chain_languages.push_back(languages_in_chain(name, run.chain[i], *chain[i]));
   translate_defaults = chain.back()->translate_defaults;
+  set_languages_of_step(chain.size() - 1, translate_defaults);
   const LanguagePair named = languages_of(run);
-  set_languages(named == LanguagePair() ? LanguagePair{chain.front()->source_language, chain.back()->target_language}
+  set_languages(named == LanguagePair() ? LanguagePair{chain_languages.front().source, chain_languages.back().target}
                                         : named);
   loaded = std::time(nullptr);
 }
@@ -227,6 +230,14 @@ bool ServedModel::serves(ModelUse use) const {
   return false;
 }
 
+std::vector<std::string> ServedModel::languages() const {
+  return translator ? translator->languages() : std::vector<std::string>();
+}
+
+void ServedModel::set_languages_of_step(size_t step, TranslateOptions& options) const {
+  chain[step]->translator->set_languages(options, chain_languages[step].source, chain_languages[step].target);
+}
+
 bool ServedModel::is_int8() const {
   if (!chain.empty()) return std::ranges::all_of(chain, [](const auto& member) { return member->is_int8(); });
   return std::ranges::any_of(info.parameters, [](const ParameterInfo& parameter) { return parameter.bits < 32; });
@@ -273,11 +284,22 @@ void ServedModel::push(std::shared_ptr<BatchJob> job) {
     if (place.thread) place.thread->wake(*place.lane);
 }
 
-void check_member(const std::string& chain, const ServedModel& model) {
-  if (!model.translator) fail("pivot: {}: {} is no translator (is a {})", chain, model.name, name_of(model.info.kind));
-  if (!model.translator->languages().empty())
-    fail("pivot: {}: {} has several languages; the models of a chain must each have a single language pair", chain,
-         model.name);
+LanguagePair languages_in_chain(const std::string& chain, const ChainMember& member, const ServedModel& model) {
+  const auto& [name, languages] = member;
+  if (!model.translator) fail("pivot: {}: {} is no translator (is a {})", chain, name, name_of(model.info.kind));
+  const std::vector<std::string> codes = model.languages();
+  if (codes.empty()) {
+    if (!languages.empty())
+      fail("pivot: {}: {} has a single language pair, and must be given without {}", chain, name, excerpt(languages));
+    return {model.source_language, model.target_language};
+  }
+  const auto is_code = [&](const std::string& code) { return std::ranges::find(codes, code) != codes.end(); };
+  for (size_t hyphen = languages.find('-'); hyphen != languages.npos; hyphen = languages.find('-', hyphen + 1))
+    if (LanguagePair pair{languages.substr(0, hyphen), languages.substr(hyphen + 1)};
+        is_code(pair.source) && is_code(pair.target))
+      return pair;
+  fail("pivot: {}: {} has several languages; two of them must be given as {}:{}-{} (are {})", chain, name, name,
+       codes.front(), codes.back(), languages.empty() ? "missing" : excerpt(languages));
 }
 
 void warm_up(ServedModel& model) {

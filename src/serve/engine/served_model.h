@@ -69,6 +69,7 @@ class ServedModel {
   const std::string name;
   const RunInfo info;
   const std::vector<std::shared_ptr<ServedModel>> chain = {};  // the translators of a chain, which has no lanes
+  std::vector<LanguagePair> chain_languages = {};              // those that each of them translates between
   std::string source_language, target_language;                // of a translator; "und" if unknown
 
   // Those that the kind of run and the options give.
@@ -88,6 +89,10 @@ class ServedModel {
   GenerateOptions generate_defaults = {};
 
   bool serves(ModelUse use) const;
+  // Returns the codes of a translator with several languages that requests choose from; none for others and chains.
+  std::vector<std::string> languages() const;
+  // Sets the languages of the options of a translator of a chain.
+  void set_languages_of_step(size_t step, TranslateOptions& options) const;
   // Returns the translator that reads the text, of a chain its first one.
   const Translator& reader() const { return chain.empty() ? *translator : chain.front()->reader(); }
   bool is_int8() const;                                         // a chain: all of its translators
@@ -122,8 +127,9 @@ class ServedModel {
   std::vector<LaneThread> lanes_;
 };
 
-// Throws Error, naming the chain, for a model that cannot be in one.
-void check_member(const std::string& chain, const ServedModel& model);
+// Returns the languages that a model translates between in a chain: those that are given for one with several, its own
+// otherwise. Throws Error, naming the chain, for a model that cannot be in it.
+LanguagePair languages_in_chain(const std::string& chain, const ChainMember& member, const ServedModel& model);
 
 // Computes a short request and waits for its end, so that the weights are in memory, and caches and threads are made.
 // The model has been started. An error is that of later requests, and does not matter here.

@@ -52,21 +52,29 @@ void add(std::vector<ServedRun>& runs, ServedRun run) {
   runs.push_back(std::move(run));
 }
 
-// Adds the chain of NAME=FIRST,SECOND,…, whose names are those of runs.
+// Returns the translator of NAME or NAME:LANGUAGES.
+ChainMember chain_member(const std::string& text) {
+  const size_t colon = text.find(':');
+  if (colon == text.npos) return {text};
+  return {text.substr(0, colon), text.substr(colon + 1)};
+}
+
+// Adds the chain of NAME=FIRST,SECOND,…: names of runs, or NAME:LANGUAGES.
 void add_chain(std::vector<ServedRun>& runs, const std::string& text) {
   const auto [name, list] = split_name(text);
   ServedRun chain{"", name};
   for (size_t begin = 0; begin <= list.size();) {
     const size_t end = std::min(list.find(',', begin), list.size());
-    chain.chain.push_back(list.substr(begin, end - begin));
+    chain.chain.push_back(chain_member(list.substr(begin, end - begin)));
     begin = end + 1;
   }
   if (name.empty() || chain.chain.size() < 2)
     fail("pivot: {} must be NAME=FIRST,SECOND with the names of two or more runs", excerpt(text));
-  for (const std::string& member : chain.chain) {
-    const auto run = std::ranges::find(runs, member, &ServedRun::name);
+  for (const ChainMember& member : chain.chain) {
+    const auto run = std::ranges::find(runs, member.name, &ServedRun::name);
     if (run == runs.end() || !run->chain.empty())
-      fail("pivot: {} must be NAME=FIRST,SECOND with the names of runs ({} is none)", excerpt(text), excerpt(member));
+      fail("pivot: {} must be NAME=FIRST,SECOND with the names of runs ({} is none)", excerpt(text),
+           excerpt(member.name));
   }
   add(runs, std::move(chain));
 }

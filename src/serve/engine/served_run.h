@@ -8,6 +8,12 @@
 
 namespace qkv {
 
+// A translator of a chain.
+struct ChainMember {
+  std::string name;            // of its run
+  std::string languages = {};  // such as "de-en", of a model with several; "" for others
+};
+
 struct ServedRun {
   std::string run;             // its directory
   std::string name;            // [A-Za-z0-9._-]{1,64}
@@ -15,7 +21,7 @@ struct ServedRun {
   std::string titles = {};     // a table of titles; "" for none
   std::string glossary = {};   // a file of terms; "" for none
   std::string chat_template = {};
-  std::vector<std::string> chain = {};  // of a chain, which has no directory: the names of its translators, in order
+  std::vector<ChainMember> chain = {};  // of a chain, which has no directory: its translators, in order
 };
 
 // Returns the runs, then the chains. Throws Error for a name that is not allowed or stands for two models, for a value

@@ -95,7 +95,8 @@ ModelPtr Service::load_run(size_t number) {
   const QueueLimits limits{options_.queue_items, options_.queue_tokens};
   auto model = std::make_shared<ServedModel>(runs_[number], options_.embed, limits, clients_, metrics_.model(number));
   for (const ServedRun& run : runs_)
-    if (std::ranges::find(run.chain, model->name) != run.chain.end()) check_member(run.name, *model);
+    for (const ChainMember& member : run.chain)
+      if (member.name == model->name) languages_in_chain(run.name, member, *model);
   metrics_.replace_model(
       number, {model->name, std::string(name_of(model->info.kind)), model->is_int8(), model->info.serving_bytes});
   return model;
@@ -104,8 +105,8 @@ ModelPtr Service::load_run(size_t number) {
 // Makes a chain of the models of its runs, which come first among the models.
 ModelPtr Service::make_chain(size_t number, const std::vector<ModelPtr>& models) {
   std::vector<ModelPtr> members;
-  for (const std::string& name : runs_[number].chain)
-    members.push_back(*std::ranges::find(models, name, [](const ModelPtr& model) { return model->name; }));
+  for (const ChainMember& member : runs_[number].chain)
+    members.push_back(*std::ranges::find(models, member.name, [](const ModelPtr& model) { return model->name; }));
   const QueueLimits limits{options_.queue_items, options_.queue_tokens};
   auto chain =
       std::make_shared<ServedModel>(runs_[number], std::move(members), limits, clients_, metrics_.model(number));
@@ -196,7 +197,7 @@ void Service::replace(size_t number, const ModelPtr& model) {
     const std::lock_guard lock(models_mutex_);
     retired_.push_back(std::exchange(models_[number], model));
     for (size_t i = options_.runs.size(); i < runs_.size(); i++)
-      if (std::ranges::find(runs_[i].chain, model->name) != runs_[i].chain.end())
+      if (std::ranges::find(runs_[i].chain, model->name, &ChainMember::name) != runs_[i].chain.end())
         retired_.push_back(std::exchange(models_[i], make_chain(i, models_)));
   }
   admission_.set_models(models_);

@@ -62,6 +62,15 @@ class TextWork : public CallWork, public std::enable_shared_from_this<TextWork<R
   void started(size_t i) {
     post(i, [this, i] { texts[i].place.start(); });
   }
+  void more(size_t i, int64_t cost) {
+    post(i, [this, i, cost] {
+      Text& text = texts[i];
+      if (text.left) return;
+      text.cost += cost;
+      text.lane->load += cost;
+      text.place.add_cost(cost);
+    });
+  }
   void done(size_t i, Result&& result) {
     texts[i].ended = std::move(result);
     post(i, [this, i] { end(i); });
@@ -170,6 +179,9 @@ struct WorkEvents {
 
   void started() const {
     if (const auto alive = work.lock()) alive->started(i);
+  }
+  void more(int64_t cost) const {
+    if (const auto alive = work.lock()) alive->more(i, cost);
   }
   void done(Result&& result) const {
     if (const auto alive = work.lock()) alive->done(i, std::move(result));
@@ -300,6 +312,7 @@ std::vector<int64_t> translate_by(const CallPtr& call, const ModelPtr& model, st
     TranslationLoop::Events events;
     const WorkEvents<Translation> to{work, i};
     events.on_start = [to] { to.started(); };
+    events.on_more = [to](int64_t cost) { to.more(cost); };
     if (on_token)
       events.on_token = [to, on_token](const TokenReport& token, const std::string& so_far) {
         to.token([on_token, i = to.i, token, so_far] { on_token(i, token, so_far); });
