@@ -24,7 +24,7 @@ struct Heads {
   T* data = nullptr;
   int64_t token_stride = 0, head_stride = 0, sequence_stride = 0;
 
-  T* at(int64_t s, int64_t n, int64_t h) const {
+  constexpr T* at(int64_t s, int64_t n, int64_t h) const {
     return data + s * sequence_stride + n * token_stride + h * head_stride;
   }
 };
@@ -55,7 +55,7 @@ struct DistanceBias {
   T* data = nullptr;  // [H, 2R + 1]
   int64_t reach = 0;  // R
 
-  int64_t width() const { return 2 * reach + 1; }
+  constexpr int64_t width() const { return 2 * reach + 1; }
 };
 
 // The last key p(i) that query i sees: every key (none); key i + S − T, so that the last query sees all keys
@@ -85,7 +85,7 @@ struct AttentionOptions {
   DistanceBias<const Stored> distance_bias;  // added after the softcap; null data means none
   Dropout dropout;  // on the weights: row is the query token, column the key within its sequence, site that of head 0
 
-  int64_t key_value_heads() const { return kv_heads ? kv_heads : heads; }
+  constexpr int64_t key_value_heads() const { return kv_heads ? kv_heads : heads; }
 };
 
 template <class T>

@@ -11,12 +11,12 @@ struct bfloat16 {
 
   bfloat16() = default;
   // Rounds to nearest, ties to even; NaN stays NaN.
-  explicit bfloat16(float x) {
+  constexpr explicit bfloat16(float x) {
     const uint32_t u = std::bit_cast<uint32_t>(x);
     bits = static_cast<uint16_t>(x == x ? (u + 0x7FFF + (u >> 16 & 1)) >> 16 : u >> 16 | 0x40);
   }
-  explicit bfloat16(double x) : bfloat16(static_cast<float>(x)) {}
-  operator float() const { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
+  constexpr explicit bfloat16(double x) : bfloat16(static_cast<float>(x)) {}
+  constexpr operator float() const { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
 };
 
 // The type of arithmetic on numbers stored as T.

@@ -20,13 +20,13 @@ struct Matrix {
   int64_t stride = 0;
 
   Matrix() = default;
-  Matrix(T* d, int64_t r, int64_t c) : Matrix(d, r, c, c) {}
-  Matrix(T* d, int64_t r, int64_t c, int64_t s) : data(d), rows(r), cols(c), stride(s) {}
+  constexpr Matrix(T* d, int64_t r, int64_t c) : Matrix(d, r, c, c) {}
+  constexpr Matrix(T* d, int64_t r, int64_t c, int64_t s) : data(d), rows(r), cols(c), stride(s) {}
   template <class U>
-  requires std::is_same_v<T, const U> Matrix(const Matrix<U>& m) : Matrix(m.data, m.rows, m.cols, m.stride) {}
+  requires std::is_same_v<T, const U> constexpr Matrix(const Matrix<U>& m) : Matrix(m.data, m.rows, m.cols, m.stride) {}
 
-  T* row(int64_t r) const { return data + r * stride; }
-  T& operator()(int64_t r, int64_t c) const { return data[r * stride + c]; }
+  constexpr T* row(int64_t r) const { return data + r * stride; }
+  constexpr T& operator()(int64_t r, int64_t c) const { return data[r * stride + c]; }
   Matrix row_range(int64_t begin, int64_t end) const { return {data + begin * stride, end - begin, cols, stride}; }
   Block whole() const { return {0, rows, 0, cols}; }
   Matrix block(const Block& b) const { return row_range(b.row_begin, b.row_end).col_range(b.col_begin, b.col_end); }

@@ -13,7 +13,7 @@ namespace qkv {
 
 using PhiloxWords = std::array<uint32_t, 4>;
 
-inline PhiloxWords philox(PhiloxWords counter, uint64_t seed) {
+constexpr PhiloxWords philox(PhiloxWords counter, uint64_t seed) {
   uint32_t key0 = static_cast<uint32_t>(seed), key1 = static_cast<uint32_t>(seed >> 32);
   for (int round = 0; round < 10; round++) {
     const uint64_t a = uint64_t{0xD2511F53} * counter[0], b = uint64_t{0xCD9E8D57} * counter[2];

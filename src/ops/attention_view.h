@@ -29,20 +29,20 @@ struct Span {
   int64_t q0, T, k0, S, first_row;
 };
 
-inline Span span(const Sequences& x, int64_t s) {
+constexpr Span span(const Sequences& x, int64_t s) {
   const int64_t q0 = x.q_begin ? x.q_begin[s] : 0, k0 = x.k_begin ? x.k_begin[s] : 0;
   return {q0, (x.q_end ? x.q_end[s] : x.T) - q0, k0, (x.k_end ? x.k_end[s] : x.S) - k0, x.q_begin ? q0 : s * x.T};
 }
 
 // Returns p(i), the index of the key at the position of query i.
 template <class Real>
-int64_t place(const AttentionOptions<Real>& in, const Span& at, int64_t i) {
+constexpr int64_t place(const AttentionOptions<Real>& in, const Span& at, int64_t i) {
   return in.causal == Causal::top_left ? i : i + at.S - at.T;
 }
 
 // Returns the keys that causality and the window allow for query i.
 template <class Real>
-TokenRange visible_keys(const AttentionOptions<Real>& in, const Span& at, int64_t i) {
+constexpr TokenRange visible_keys(const AttentionOptions<Real>& in, const Span& at, int64_t i) {
   const int64_t p = place(in, at, i), right = in.causal == Causal::none ? in.window.right : 0;
   const int64_t begin = in.window.left < 0 ? 0 : std::clamp<int64_t>(p - in.window.left, 0, at.S);
   const int64_t end = right < 0 ? at.S : std::clamp<int64_t>(p + right + 1, 0, at.S);
@@ -50,18 +50,18 @@ TokenRange visible_keys(const AttentionOptions<Real>& in, const Span& at, int64_
 }
 
 template <class Real>
-int64_t kv_head(const AttentionOptions<Real>& in, int64_t h) {
+constexpr int64_t kv_head(const AttentionOptions<Real>& in, int64_t h) {
   return h * in.key_value_heads() / in.heads;
 }
 
 template <class T>
-T* entry(const AttentionMask<T>& mask, int64_t s, int64_t h, int64_t i, int64_t j) {
+constexpr T* entry(const AttentionMask<T>& mask, int64_t s, int64_t h, int64_t i, int64_t j) {
   return mask.data + s * mask.sequence_stride + h * mask.head_stride + i * mask.row_stride + j * mask.key_stride;
 }
 
 // Returns the dropout of one head. Each head draws its own mask.
 template <class Real>
-Dropout head_dropout(const AttentionOptions<Real>& in, int64_t h) {
+constexpr Dropout head_dropout(const AttentionOptions<Real>& in, int64_t h) {
   Dropout drop = in.dropout;
   drop.site += static_cast<uint32_t>(h);
   return drop;
@@ -81,7 +81,8 @@ struct Longest {
 
 // Returns the place of key j in a row of a table of distances that reach R.
 template <class Real>
-int64_t distance_place(const AttentionOptions<Real>& in, const Span& at, int64_t i, int64_t j, int64_t reach) {
+constexpr int64_t distance_place(const AttentionOptions<Real>& in, const Span& at, int64_t i, int64_t j,
+                                 int64_t reach) {
   return std::clamp(j - place(in, at, i), -reach, reach) + reach;
 }
 

@@ -2,7 +2,6 @@
 #include "ops/dropout.h"
 
 #include "core/profile.h"
-#include "core/random.h"
 #include "core/system/isa.h"
 #include "ops/cpu/parallel_rows.h"
 #include "ops/reference/dropout_reference.h"
@@ -46,13 +45,7 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace qkv {
 
-bool Dropout::keeps(int64_t row, int64_t col) const {
-  if (!active()) return true;
-  const uint32_t group = static_cast<uint32_t>(col / 128), place = static_cast<uint32_t>(col % 128);
-  const uint32_t l = place % 16, word = place / 32, half = place / 16 % 2;
-  const PhiloxWords bits = philox({16 * group + l, static_cast<uint32_t>(row), site, step}, seed);
-  return (bits[word] >> (16 * half) & 0xFFFF) >= threshold();
-}
+bool Dropout::keeps(int64_t row, int64_t col) const { return is_kept(*this, row, col); }
 
 HWY_EXPORT(DropoutRows);
 HWY_EXPORT(AddDropoutRows);

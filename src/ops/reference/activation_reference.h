@@ -12,13 +12,13 @@ namespace qkv::reference {
 
 // The argument u of gelu_tanh.
 template <class Real>
-Real tanh_argument(Real x) {
+constexpr Real tanh_argument(Real x) {
   return std::sqrt(2 / std::numbers::pi_v<Real>) * (x + Real(0.044715) * x * x * x);
 }
 
 // φ(x)
 template <class Real>
-Real activation_value(Activation kind, Real x) {
+constexpr Real activation_value(Activation kind, Real x) {
   switch (kind) {
     case Activation::relu:
       return x < 0 ? 0 : x;
@@ -34,7 +34,7 @@ Real activation_value(Activation kind, Real x) {
 
 // φ'(x); 0 for relu at x = 0.
 template <class Real>
-Real activation_slope(Activation kind, Real x) {
+constexpr Real activation_slope(Activation kind, Real x) {
   switch (kind) {
     case Activation::relu:
       return x > 0 ? 1 : 0;

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "ops/attention_view.h"
+#include "ops/dropout.h"
 
 namespace qkv::reference {
 
@@ -19,7 +20,7 @@ struct Score {
 // Returns s_ij = cap(scale · q_i · k_j) + m(s, h, i, j) − slope_h |p(i) − j| + bias_h(j − p(i)); −∞ if query i
 // does not see key j.
 template <class T>
-Score<Arithmetic<T>> score(const AttentionInput<T>& in, int64_t s, int64_t h, int64_t i, int64_t j) {
+constexpr Score<Arithmetic<T>> score(const AttentionInput<T>& in, int64_t s, int64_t h, int64_t i, int64_t j) {
   using Real = Arithmetic<T>;
   const Span at = span(in.sequences, s);
   const TokenRange seen = visible_keys(in, at, i);
@@ -59,16 +60,16 @@ Arithmetic<T> log_sum_exp(const AttentionInput<T>& in, int64_t s, int64_t h, int
 
 // Returns exp(s − lse); 0 for a hidden key.
 template <class Real>
-Real weight(Real score, Real lse) {
+constexpr Real weight(Real score, Real lse) {
   return score == static_cast<Real>(kHidden) ? 0 : std::exp(score - lse);
 }
 
 // Returns the dropout factor of the weight of query i and key j: 0 or 1 / (1 − p).
 template <class T>
-Arithmetic<T> kept(const AttentionInput<T>& in, int64_t s, int64_t h, int64_t i, int64_t j) {
+constexpr Arithmetic<T> kept(const AttentionInput<T>& in, int64_t s, int64_t h, int64_t i, int64_t j) {
   if (!in.dropout.active()) return 1;
   const Dropout drop = head_dropout(in, h);
-  return drop.keeps(span(in.sequences, s).first_row + i, j) ? static_cast<Arithmetic<T>>(drop.scale()) : 0;
+  return is_kept(drop, span(in.sequences, s).first_row + i, j) ? static_cast<Arithmetic<T>>(drop.scale()) : 0;
 }
 
 // Computes one query. A key of weight zero contributes nothing, whatever its value.
@@ -110,7 +111,7 @@ struct BackwardInput {
 
 // Returns D_i = dO_i · O_i, which equals Σ_j A_ij dA_ij.
 template <class T>
-Arithmetic<T> row_term(const BackwardInput<T>& b, int64_t s, int64_t h, int64_t i) {
+constexpr Arithmetic<T> row_term(const BackwardInput<T>& b, int64_t s, int64_t h, int64_t i) {
   using Real = Arithmetic<T>;
   const int64_t n = span(b.in.sequences, s).q0 + i;
   Real D = 0;
@@ -126,8 +127,8 @@ struct Derivative {
 };
 
 template <class T>
-Derivative<Arithmetic<T>> derivative(const BackwardInput<T>& b, int64_t s, int64_t h, int64_t i, int64_t j,
-                                     Arithmetic<T> D) {
+constexpr Derivative<Arithmetic<T>> derivative(const BackwardInput<T>& b, int64_t s, int64_t h, int64_t i, int64_t j,
+                                               Arithmetic<T> D) {
   using Real = Arithmetic<T>;
   const Span at = span(b.in.sequences, s);
   const Score<Real> x = score(b.in, s, h, i, j);

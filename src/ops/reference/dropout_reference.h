@@ -7,9 +7,9 @@ namespace qkv::reference {
 
 // The factor of one element: 0 or 1 / (1 − p).
 template <class Real>
-Real dropout_factor(const Dropout& drop, int64_t row, int64_t col) {
+constexpr Real dropout_factor(const Dropout& drop, int64_t row, int64_t col) {
   if (!drop.active()) return 1;
-  return drop.keeps(row, col) ? static_cast<Real>(drop.scale()) : Real(0);
+  return is_kept(drop, row, col) ? static_cast<Real>(drop.scale()) : Real(0);
 }
 
 template <class Real>

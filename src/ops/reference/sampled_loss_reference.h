@@ -11,13 +11,13 @@
 namespace qkv::reference {
 
 template <class Real>
-Real sigmoid(Real x) {
+constexpr Real sigmoid(Real x) {
   return 1 / (1 + std::exp(-x));
 }
 
 // log(1 + e^x), without overflow.
 template <class Real>
-Real softplus(Real x) {
+constexpr Real softplus(Real x) {
   return std::max(x, Real(0)) + std::log1p(std::exp(-std::abs(x)));
 }
 
