@@ -48,7 +48,7 @@ run_pytest() {  # run_pytest NAME ARGUMENT...
 }
 
 optimized() {  # with CI, the asan build has the tests of the other folders
-  build ci -UQKV_TEST_FOLDERS ${CI:+"-DQKV_TEST_FOLDERS=ops;model;train"} && run_ctest ci
+  build ci -UQKV_TEST_FOLDERS ${CI:+"-DQKV_TEST_FOLDERS=ops;model;device;cuda;train"} && run_ctest ci
 }
 sanitized() { build asan && run_ctest asan; }
 fuzz() { fuzz/run.sh --seconds $((FULL ? 10 : 2)); }

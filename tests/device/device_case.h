@@ -1,9 +1,11 @@
-// A model in the memory of the host device.
+// A model in the memory of a device.
 #pragma once
 
 #include <algorithm>
+#include <cstdlib>
 #include <limits>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "device/accelerator.h"
@@ -12,6 +14,17 @@
 #include "ops/rows.h"
 
 namespace qkv::testing {
+
+// Returns the path of the device plugin that is tested: the value of QKV_TEST_DEVICE, or this one.
+inline std::string tested_plugin(const char* otherwise = QKV_HOST_DEVICE) {
+  const char* const given = std::getenv("QKV_TEST_DEVICE");
+  return given && *given ? given : otherwise;
+}
+
+// The device that is tested, in use for its lifetime.
+struct TestDevice {
+  Accelerator accelerator{load_device(tested_plugin())};
+};
 
 // The host device, in use for its lifetime.
 struct HostDevice {

@@ -1,4 +1,4 @@
-// Models in the memory of a device, through the host device: losses and gradients are those of the host.
+// Models in the memory of a device: losses and gradients are those of the host. QKV_TEST_DEVICE chooses the device.
 #include "model/transformer.h"
 
 #include <gtest/gtest.h>
@@ -19,12 +19,12 @@ namespace {
 
 using testing::Case;
 using testing::cases;
-using testing::HostDevice;
 using testing::kSmoothing;
 using testing::numbers_of;
 using testing::relative_error;
 using testing::sample_batch;
 using testing::SpoiledDeviceArena;
+using testing::TestDevice;
 
 struct Result {
   Loss loss;
@@ -84,7 +84,7 @@ const double kBfloat16Tolerance = 3 * std::sqrt(kRoundings) * 0x1p-9;
 
 // The masks of dropout are the same, otherwise the losses would differ.
 TEST(DeviceTransformer, LossesAndGradientsInFloat32AreThoseOfTheHost) {
-  const HostDevice device;
+  const TestDevice device;
   for (const Case& c : cases()) {
     SCOPED_TRACE(c.name);
     const Batch batch = sample_batch(c.config, c.items);
@@ -97,7 +97,7 @@ TEST(DeviceTransformer, LossesAndGradientsInFloat32AreThoseOfTheHost) {
 // The derivative of relu jumps, so a rounding can change a gradient by any amount: only the loss is compared. The same
 // model has another activation for the gradient.
 TEST(DeviceTransformer, LossesAndGradientsInBfloat16AreThoseOfTheHost) {
-  const HostDevice device;
+  const TestDevice device;
   for (Case c : cases()) {
     SCOPED_TRACE(c.name);
     const Batch batch = sample_batch(c.config, c.items);
@@ -112,7 +112,7 @@ TEST(DeviceTransformer, LossesAndGradientsInBfloat16AreThoseOfTheHost) {
 }
 
 TEST(DeviceTransformer, RDropIsThatOfTheHost) {
-  const HostDevice device;
+  const TestDevice device;
   for (const Case& c : cases()) {
     if (c.name != "pre-norm, gelu, three tables" && c.name != "decoder only, the same, an output softcap") continue;
     SCOPED_TRACE(c.name);
@@ -124,7 +124,7 @@ TEST(DeviceTransformer, RDropIsThatOfTheHost) {
 }
 
 TEST(DeviceTransformer, HasTheSameBytesAgainAndWithRecomputation) {
-  const HostDevice device;
+  const TestDevice device;
   const Case c = cases().front();
   const Batch batch = sample_batch(c.config, c.items);
   const std::vector<float> weights = random_weights<bfloat16>(c);
@@ -139,7 +139,7 @@ TEST(DeviceTransformer, HasTheSameBytesAgainAndWithRecomputation) {
 
 // The check sees products before their epilogue, which has to see them unrounded.
 TEST(DeviceTransformer, ChecksOfFiniteNumbersChangeNoByte) {
-  const HostDevice device;
+  const TestDevice device;
   for (const Case& c : cases()) {
     SCOPED_TRACE(c.name);
     const Batch batch = sample_batch(c.config, c.items);
@@ -177,7 +177,7 @@ Loss sampled_loss_of(Transformer<Real>& model, const Batch& batch, ItemLoss kind
 }
 
 TEST(DeviceTransformer, SampledLossesAreThoseOfTheHost) {
-  const HostDevice device;
+  const TestDevice device;
   for (const Case& c : cases()) {
     if (c.name != "decoder only") continue;
     const Batch batch = sample_batch(c.config, c.items);
@@ -209,7 +209,7 @@ TEST(DeviceTransformer, SampledLossesAreThoseOfTheHost) {
 
 TEST(DeviceTransformer, CandidatesAreUploadedOnce) {
   static size_t uploads;
-  static const qkv_device& plugin = load_device(QKV_HOST_DEVICE);
+  static const qkv_device& plugin = load_device(testing::tested_plugin());
   qkv_device table = plugin;
   table.upload = [](void* to, const void* from, size_t n) {
     static constexpr int32_t kNegatives[] = {1, 3, 3, 8};  // of sampled_loss_of, maybe after a label
@@ -240,7 +240,7 @@ TEST(DeviceTransformer, CandidatesAreUploadedOnce) {
 }
 
 TEST(DeviceTransformer, AdaptersAreTrainedAsOnTheHost) {
-  const HostDevice device;
+  const TestDevice device;
   const Case c = cases().front();
   const Batch batch = sample_batch(c.config, c.items);
   const std::vector<float> weights = random_weights<float>(c);
@@ -276,7 +276,7 @@ TEST(DeviceTransformer, AdaptersAreTrainedAsOnTheHost) {
 }
 
 TEST(DeviceTransformer, DecodingTokenByTokenGivesTheHiddenStatesOfAWholePass) {
-  const HostDevice device;
+  const TestDevice device;
   for (const Case& c : cases()) {
     if (!c.config.is_decoder_only() || c.items.gap_buckets > 0) continue;
     SCOPED_TRACE(c.name);
@@ -310,7 +310,7 @@ TEST(DeviceTransformer, DecodingTokenByTokenGivesTheHiddenStatesOfAWholePass) {
 }
 
 TEST(DeviceTransformer, ChecksOfFiniteNumbersNameThePlaceThatTheyNameOnTheHost) {
-  const HostDevice device;
+  const TestDevice device;
   const Case c = cases().front();
   const Batch batch = sample_batch(c.config, c.items);
   std::vector<float> weights = random_weights<float>(c);
