@@ -2,7 +2,7 @@
 
 A link to a line of code names a piece of that line in its title, one that no other line of the file contains; a link to
 a test is written with the test's name:
-    [adam_reference.h](../src/ops/reference/adam_reference.h#L23 "m[i] = beta1")
+    [adam_reference.h](../src/ops/reference/adam_reference.h#L23 "m = f.beta1")
     [Ema.MovesTowardsTheWeights](../tests/ops/adam_test.cc#L89)
 `python3 tests/docs_test.py --fix` updates the line numbers after code has moved.
 """

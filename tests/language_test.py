@@ -16,7 +16,7 @@ ISE_STEMS = (  # of verbs that the project spells with -ize, before the -is- tha
     "local material maxim memor minim normal optim organ parallel penal priorit quant random real recogn regular serial "
     "special stabil standard summar symbol synchron token util vector visual"
 )
-CODE = {".h", ".cc", ".py", ".pyi", ".cmake", ".sh", ".js", ".html", ".css"}
+CODE = {".h", ".cc", ".cu", ".py", ".pyi", ".cmake", ".sh", ".js", ".html", ".css"}
 WORDS = {  # word or phrase, as a regular expression -> what to write
     r"foret(?:ells?|elling|old)": "predict",
     r"(?:is|are) none of": "unknown ..., choose from ...",
