@@ -1,6 +1,6 @@
 """Checks the plugin for GPUs where it was built (QKV_CUDA=ON), and that nothing else links CUDA.
 
-Without pytest: tests/cuda_plugin_test.py --fix writes the table of registers from the last build.
+`tests/cuda_plugin_test.py --fix` writes the table of registers from the last build.
 """
 import os
 import re

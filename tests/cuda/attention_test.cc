@@ -201,5 +201,21 @@ TEST(CudaCachedAttention, IsThatOfTheReference) {
     });
 }
 
+TEST(CudaCachedAttention, QueriesDoNotDependOnOtherQueries) {
+  const testing::CudaDevice device;
+  const std::vector<int32_t> begin = {0, 7, 20, 20}, end = {50, 90, 70, 21}, one_begin = {20}, one_end = {70};
+  for_each_element([&]<class T>(T) {
+    Arena arena;
+    const DeviceMatrix<T> q(arena, {4, 12}, 1), cache(arena, {90, 24}, 2), all(arena, {4, 12}, 3),
+        one(arena, {1, 12}, 4);
+    CachedAttention<Device<T>> in = {q.view(), cache.view(), {nullptr, begin.data(), end.data()}, 2, 2, 6, 6, 0.5f};
+    cached_attention<Device<T>>(in, all.view(), arena);
+    in.q = q.view().row_range(2, 3), in.keys = {nullptr, one_begin.data(), one_end.data()};
+    cached_attention<Device<T>>(in, one.view(), arena);
+    EXPECT_EQ(testing::numbers_of(std::span(all.view().row(2), 12)),
+              testing::numbers_of(std::span(one.view().row(0), 12)));
+  });
+}
+
 }  // namespace
 }  // namespace qkv
