@@ -1,4 +1,4 @@
-"""Checks the cut of src/ into folders and files: CONTRIBUTING.md, Style."""
+"""Checks the cut of src/ and plugins/ into folders and files: CONTRIBUTING.md, Style."""
 import re
 from collections import defaultdict
 from pathlib import Path
@@ -36,6 +36,18 @@ def test_every_layer_exists_for_elements_that_the_host_cannot_read():
 
 
 def test_a_folder_needs_no_scrolling():
-    folders = [folder for folder in (ROOT / "src").rglob("*") if folder.is_dir()]
+    folders = [folder for root in ("src", "plugins") for folder in (ROOT / root).rglob("*") if folder.is_dir()]
     counts = {str(folder.relative_to(ROOT)): sum(path.is_file() for path in folder.iterdir()) for folder in folders}
     assert not {folder: count for folder, count in counts.items() if count > MOST_FILES}
+
+
+def test_no_kernel_of_a_gpu_adds_in_an_order_that_changes():
+    files = [file for file in (ROOT / "plugins/cuda").rglob("*") if file.suffix in (".cu", ".h")]
+    assert len(files) > 10
+    assert not [file.name for file in files if re.search(r"atomic[A-Z]|\batomic_", file.read_text(encoding="utf-8"))]
+
+
+def test_kernels_name_nothing_that_the_emulator_lacks():
+    """Only gpu/ includes CUDA, so that the same files compile for the host."""
+    files = [file for file in (ROOT / "plugins/cuda").iterdir() if file.suffix in (".cu", ".h")]
+    assert not [file.name for file in files if re.search(r"<<<|#include <cu|#if", file.read_text(encoding="utf-8"))]
