@@ -2,7 +2,9 @@
 // loads on a machine without one.
 #include <cuda.h>
 
+#include <algorithm>
 #include <cstdio>
+#include <cstring>
 #include <fstream>
 #include <map>
 #include <stdexcept>
@@ -17,6 +19,11 @@ namespace {
 
 int chosen = 0;
 cudaStream_t only_stream = nullptr;
+
+// Memory of the host that the GPU copies from while the caller goes ahead. The first bytes of it are in use.
+constexpr size_t kStaging = size_t{4} << 20;
+void* staging = nullptr;
+size_t staged = 0;
 
 // The virtual memory functions of the driver, which the runtime does not have.
 template <class Function>
@@ -115,7 +122,10 @@ void describe(int device, qkv_device_info* info) {
 
 void open(int device) {
   check(cudaSetDevice(device));
-  if (only_stream) check(cudaStreamDestroy(only_stream));
+  if (only_stream) {
+    synchronize();
+    check(cudaStreamDestroy(only_stream));
+  }
   check(cudaStreamCreateWithFlags(&only_stream, cudaStreamNonBlocking));
   chosen = device;
 }
@@ -151,9 +161,16 @@ void release(void* address, size_t bytes) {
   check(driver().free(number(address), bytes));
 }
 
-// The runtime copies memory of the host that is pageable into memory of its own before it returns.
 void upload(void* to, const void* from, size_t bytes) {
-  check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, stream()));
+  if (!staging) check(cudaHostAlloc(&staging, kStaging, cudaHostAllocPortable));
+  for (size_t done = 0; done < bytes;) {
+    if (staged == kStaging) synchronize();
+    char* const part = static_cast<char*>(staging) + staged;
+    const size_t size = std::min(bytes - done, kStaging - staged);
+    std::memcpy(part, static_cast<const char*>(from) + done, size);
+    check(cudaMemcpyAsync(static_cast<char*>(to) + done, part, size, cudaMemcpyHostToDevice, stream()));
+    staged += size, done += size;
+  }
 }
 
 void download(void* to, const void* from, size_t bytes) {
@@ -165,7 +182,10 @@ void copy(void* to, const void* from, size_t bytes) {
   check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream()));
 }
 
-void synchronize() { check(cudaStreamSynchronize(stream())); }
+void synchronize() {
+  check(cudaStreamSynchronize(stream()));
+  staged = 0;
+}
 
 void* workspace(size_t bytes) {
   static void* memory = nullptr;
