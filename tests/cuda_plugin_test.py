@@ -30,12 +30,12 @@ def short(symbol):
 
 def rows():
     """Rows of the table from the messages of ptxas."""
-    found = []
+    found = set()
     for log in (PLUGIN.parent / "cuda").glob("*.ptxas"):
         for symbol, architecture, stack, stores, loads, registers, rest in ENTRY.findall(log.read_text(encoding="utf-8")):
             shared = re.search(r"(\d+) bytes smem", rest)
-            found.append((short(symbol), architecture, int(registers), int(shared[1]) if shared else 0, int(stack),
-                          int(stores) + int(loads)))
+            found.add((short(symbol), architecture, int(registers), int(shared[1]) if shared else 0, int(stack),
+                       int(stores) + int(loads)))
     return sorted(found)
 
 
