@@ -33,9 +33,11 @@ void commit(void* address, size_t begin, size_t end) {
 }
 void release(void* address, size_t bytes) { host_device::release(address, bytes); }
 
-void upload(void* to, const void* from, size_t bytes) { std::memcpy(to, from, bytes); }
-void download(void* to, const void* from, size_t bytes) { std::memcpy(to, from, bytes); }
-void copy(void* to, const void* from, size_t bytes) { std::memcpy(to, from, bytes); }
+void upload(void* to, const void* from, size_t bytes) { copy(to, from, bytes); }
+void download(void* to, const void* from, size_t bytes) { copy(to, from, bytes); }
+void copy(void* to, const void* from, size_t bytes) {
+  if (bytes > 0) std::memcpy(to, from, bytes);
+}
 void synchronize() {}
 
 void* workspace(size_t bytes) {
