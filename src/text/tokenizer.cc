@@ -117,9 +117,11 @@ std::vector<std::string> split_at_spaces(std::string_view text) {
 
 // Does anything of a sentence reach the training? SentencePiece takes its own names and "▁" for spaces, skips a line
 // with U+2585 (its mark of a rare character), and ends the program if no line is left.
-bool is_usable(std::string sentence) {
+bool is_usable(std::string sentence, const std::vector<std::string>& control) {
   if (sentence.find("\u2585") != std::string::npos) return false;
-  for (const std::string_view name : {"<unk>", "<s>", "</s>"})
+  std::vector<std::string> names = {"<unk>", "<s>", "</s>"};
+  names.insert(names.end(), control.begin(), control.end());
+  for (const std::string& name : names)
     for (size_t at; (at = sentence.find(name)) != std::string::npos;) sentence.replace(at, name.size(), 1, ' ');
   const int64_t length = static_cast<int64_t>(sentence.size());
   for (int64_t i = 0; i < length;) {
@@ -130,10 +132,11 @@ bool is_usable(std::string sentence) {
   return false;
 }
 
-std::vector<const std::string*> usable_of(const std::vector<std::string>& sentences) {
+std::vector<const std::string*> usable_of(const std::vector<std::string>& sentences,
+                                          const std::vector<std::string>& control) {
   std::vector<const std::string*> usable;
   for (const std::string& sentence : sentences)
-    if (is_usable(sentence)) usable.push_back(&sentence);
+    if (is_usable(sentence, control)) usable.push_back(&sentence);
   return usable;
 }
 
@@ -202,7 +205,7 @@ Tokenizer Tokenizer::train(const std::vector<std::string>& sentences, const Toke
     fail("tokenizer: vocab_size {}, expected 4 to {}", options.vocab_size, kMaxVocab);
   if (!(options.character_coverage >= 0.98 && options.character_coverage <= 1))
     fail("tokenizer: character_coverage {}, expected 0.98 to 1", options.character_coverage);
-  std::vector<const std::string*> usable = usable_of(sentences);
+  std::vector<const std::string*> usable = usable_of(sentences, options.control);
   if (usable.empty()) fail("tokenizer: {} sentences, none of them with text to learn from", sentences.size());
   size_t longest = 10;  // SentencePiece takes no lower limit
   for (const std::string* sentence : usable) longest = std::max(longest, sentence->size());
@@ -223,6 +226,7 @@ Tokenizer Tokenizer::train(const std::vector<std::string>& sentences, const Toke
       {"eos_id", "2"},
       {"pad_id", "-1"},
       {"minloglevel", "3"}};
+  if (!options.control.empty()) settings["control_symbols"] = fmt::format("{}", fmt::join(options.control, ","));
   if (options.exact)
     for (const auto& [name, value] : {std::pair{"normalization_rule_name", "identity"},
                                       {"remove_extra_whitespaces", "false"},

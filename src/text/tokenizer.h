@@ -25,9 +25,10 @@ struct TokenizerOptions {
   int64_t vocab_size = 8000;        // at most; a small text may give fewer pieces
   double character_coverage = 1.0;  // share of the text's characters that get a piece, in [0.98, 1]
   Normalization normalization = Normalization::nmt_nfkc;
-  bool exact =
-      false;  // every text comes back as it was: no normalization, all spaces kept, bytes for what has no piece
+  // Every text comes back as it was: no normalization, all spaces kept, bytes for what has no piece.
+  bool exact = false;
   std::vector<std::string> reserved = {};  // characters that are pieces by themselves, wherever a text has them
+  std::vector<std::string> control = {};  // more tokens that text does not spell, without commas
 };
 
 // The bytes of a model file, and its name in errors.
@@ -43,9 +44,9 @@ constexpr int64_t kMaxPadding = 4096;  // rows of a model without a piece, behin
 // threads.
 class Tokenizer {
  public:
-  // Learns a vocabulary: <unk> 0, <s> 1, </s> 2, then pieces. Sentences are valid UTF-8. The same sentences and options
-  // give the same bytes on any number of threads. Throws Error for options out of range, for text without a sentence,
-  // and where the characters alone need more pieces than vocab_size.
+  // Learns a vocabulary: <unk> 0, <s> 1, </s> 2, more control tokens, then pieces. Sentences are valid UTF-8. The same
+  // sentences and options give the same bytes on any number of threads. Throws Error for options out of range, for text
+  // without a sentence, and where the characters alone need more pieces than vocab_size.
   static Tokenizer train(const std::vector<std::string>& sentences, const TokenizerOptions& options);
 
   // A SentencePiece model file, or its bytes; `where` names them in errors. Throws Error for a broken or cut model, one

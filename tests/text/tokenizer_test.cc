@@ -33,6 +33,17 @@ TEST(Tokenizer, HasUnknownStartAndEndFirst) {
   }
 }
 
+TEST(Tokenizer, HasMoreControlTokensThatTextDoesNotSpell) {
+  const Tokenizer t = Tokenizer::train({"a <mask> b", "<mask>", "b a b"}, {.vocab_size = 12, .control = {"<mask>"}});
+  EXPECT_EQ(t.id("<mask>"), 3);
+  for (const int32_t id : t.encode_plain("a <mask> b")) EXPECT_NE(id, 3);
+  const std::vector<int32_t> prompt = t.encode_prompt("a <mask> b");
+  EXPECT_EQ(std::ranges::count(prompt, 3), 1);
+  EXPECT_EQ(t.decode(prompt), "a b");
+  EXPECT_EQ(error_of([] { Tokenizer::train({"<mask>"}, {.vocab_size = 12, .control = {"<mask>"}}); }),
+            "tokenizer: 1 sentences, none of them with text to learn from");
+}
+
 TEST(Tokenizer, DecodesWhatItEncoded) {
   std::vector<std::string> lines = sentences(300, 2);
   const std::vector<std::string> special = {"Ça coûte 3,50 € à l’été.",
