@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/fail.h"
+#include "core/hash.h"
 #include "core/random.h"
 #include "core/to_size.h"
 #include "data/batcher.h"
@@ -45,9 +46,9 @@ TokenStream stream_of(const std::vector<std::string_view>& documents, const Text
   if (documents.empty()) fail("{}: contains no text", where);
   const auto [start, end] = ends.value_or(DocumentEnds{codec.end(), codec.end()});
   TokenStream stream;
-  stream.shares_ends = start == end;
+  stream.ends = start == end ? EndTokens::shared : EndTokens::own;
   for (const std::string_view document : documents) {
-    if (!stream.shares_ends && !stream.ids.empty()) stream.ids.push_back(end);
+    if (stream.ends == EndTokens::own && !stream.ids.empty()) stream.ids.push_back(end);
     stream.starts.push_back(std::ssize(stream.ids));
     stream.ids.push_back(start);
     // The spelling of a control token of SentencePiece is text to learn; added tokens of a tokenizer.json are tokens.
@@ -60,8 +61,14 @@ TokenStream stream_of(const std::vector<std::string_view>& documents, const Text
   return stream;
 }
 
+std::string fingerprint_of(const TokenStream& text) {
+  const std::string_view bytes(reinterpret_cast<const char*>(text.ids.data()), text.ids.size() * sizeof(int32_t));
+  return fmt::format("{:016x} {}", hash_bytes(bytes), text.ids.size());
+}
+
 TextBatches::TextBatches(const TokenStream& text, const TextBatchOptions& options) : text_(text), options_(options) {
-  for (const Piece& piece : cut(options.max_length)) longest_ = std::max(longest_, piece.end - piece.begin);
+  for (const Piece& piece : cut(options.max_length))
+    longest_ = std::max(longest_, piece.end - piece.begin + options.around);
   if (options.batch_tokens < longest_ || options.batch_tokens > std::numeric_limits<int32_t>::max())
     fail("batches: batch_tokens must be between {}, the longest sequence, and 2^31 - 1 (is {})", longest_,
          options.batch_tokens);
@@ -81,7 +88,7 @@ std::vector<TextBatches::Piece> TextBatches::cut(int64_t first) const {
 
 TextBatches::Epoch TextBatches::batched(std::vector<Piece> pieces) const {
   std::vector<int64_t> offsets = batch_offsets(std::ssize(pieces), options_.batch_tokens, [&](int64_t i) {
-    return pieces[to_size(i)].end - pieces[to_size(i)].begin;
+    return pieces[to_size(i)].end - pieces[to_size(i)].begin + options_.around;
   });
   return {std::move(pieces), std::move(offsets)};
 }

@@ -20,20 +20,29 @@ struct TextPlace {
   int64_t file = 0, line = 1;
 };
 
+// The tokens between documents: an end token that is also the start token of the next one, an end token and a start
+// token, or none.
+enum class EndTokens { shared, own, none };
+
 // Tokenized documents.
 struct TokenStream {
   std::vector<int32_t> ids;
-  std::vector<int64_t> starts;          // index of the start token of each document
+  std::vector<int64_t> starts;          // index of the start token, or else the first token, of each document
   std::vector<std::string> files = {};  // of the text
   std::vector<TextPlace> places = {};   // of each document
   int64_t bytes = 0;                    // total size of the text
-  bool shares_ends = true;              // whether the end token of a document is the start token of the next one
+  EndTokens ends = EndTokens::shared;
 
-  // Returns the number of tokens that have a label.
-  int64_t predictions() const { return std::ssize(ids) - (shares_ends ? 1 : std::ssize(starts)); }
-  // Returns the index after the last token of a document that has a label.
+  // Returns the number of tokens in pieces of documents: of a language model all but the last token of each.
+  int64_t predictions() const {
+    const int64_t last = ends == EndTokens::none ? 0 : ends == EndTokens::own ? std::ssize(starts) : 1;
+    return std::ssize(ids) - last;
+  }
+  // Returns the index after the last token of a document that is in a piece.
   int64_t end_of(size_t document) const {
-    return (document + 1 < starts.size() ? starts[document + 1] + shares_ends : std::ssize(ids)) - 1;
+    const bool is_last = document + 1 == starts.size();
+    const int64_t next = is_last ? std::ssize(ids) : starts[document + 1] + (ends == EndTokens::shared);
+    return next - (ends != EndTokens::none);
   }
 };
 
@@ -55,10 +64,14 @@ std::vector<std::string_view> take_end(std::vector<std::string_view>& documents,
 TokenStream stream_of(const std::vector<std::string_view>& documents, const TextCodec& codec, const std::string& where,
                       const std::optional<DocumentEnds>& ends = {});
 
+// Identifies a text in saved states.
+std::string fingerprint_of(const TokenStream& text);
+
 struct TextBatchOptions {
   int64_t max_length = 1024;  // largest number of tokens in a piece
   int64_t batch_tokens = 4096;
   uint64_t seed = 1;
+  int64_t around = 0;  // tokens that are added to each piece, which count in batch_tokens
 };
 
 // The batches of a text. They depend only on the text, the options, the epoch and the batch number.
@@ -86,7 +99,7 @@ class TextBatches {
 
   void fill(const Epoch& epoch, int64_t batch, Batch& to) const;
 
-  int64_t longest() const { return longest_; }
+  int64_t longest() const { return longest_; }  // piece, with the tokens around it
 
  private:
   std::vector<Piece> cut(int64_t first) const;

@@ -6,6 +6,7 @@
 
 #include "core/to_size.h"
 #include "data/log/name_table.h"
+#include "data/text_batches.h"
 #include "io/runs/adapter.h"
 #include "io/weights/quantized_weights.h"
 #include "io/weights/safetensors.h"
@@ -75,6 +76,29 @@ std::string trained_text(const std::string& directory) {
   const auto metadata = Safetensors::open(path).metadata();
   const auto found = metadata.find("data");
   return found == metadata.end() ? "" : found->second;
+}
+
+void expect_untrained_dev(const std::string& init, const std::string& dev, const DevText& text) {
+  const std::string trained = trained_text(init);
+  if (trained.empty()) return;
+  if (!text.files.empty()) {
+    if (dev == trained)
+      fail("{}: was trained on {}, so that scores on it would be too good; use another dev text", init,
+           fmt::join(text.files, " and "));
+    return;
+  }
+  const auto is_trained_without = [&](double share) {
+    std::vector<std::string_view> kept = text.documents;
+    if (share > 0) take_end(kept, share);
+    return !kept.empty() && text.fingerprint(kept) == trained;
+  };
+  for (const double share : {0.0, text.share_before})
+    if (share < text.share && is_trained_without(share))
+      fail(
+          "{}: was trained on {} of this text, of which the last {:g} % are set aside here (dev_share), so that scores "
+          "would be too good; use {}another dev text",
+          init, share > 0 ? fmt::format("all but the last {:g} %", 100 * share) : "all", 100 * text.share,
+          share > 0 ? fmt::format("dev_share {} or ", share) : "");
 }
 
 HeldOutEvents count_held_out(const Interactions& before, const Split& split_before, const Interactions& log,

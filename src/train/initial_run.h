@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -94,6 +96,18 @@ std::string check_held_out(const std::string& directory, const RecommenderRun& r
 
 // Returns the fingerprint of the text that a run was trained on, as its state has it; "" without a state.
 std::string trained_text(const std::string& directory);
+
+// Plain text of which a part is set aside for evaluation.
+struct DevText {
+  const std::vector<std::string>& files;           // with the text for evaluation; empty: the end of `documents`
+  const std::vector<std::string_view>& documents;  // all of the text
+  double share = 0, share_before = 0;              // set aside here, and by the initial run
+  std::function<std::string(const std::vector<std::string_view>&)> fingerprint;  // of documents as training text
+};
+
+// Throws Error if the initial run was trained on the text for evaluation, whose fingerprint is `dev`, or on this text
+// with a smaller end set aside. Other texts cannot be compared, because runs do not contain theirs.
+void expect_untrained_dev(const std::string& init, const std::string& dev, const DevText& text);
 
 // Copies the weights of a recommender to `parameters` of a model of this recipe: the first rows of tables of items, and
 // all other parameters as a whole. Throws Error, naming the run's directory and the first value that differs, if

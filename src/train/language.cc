@@ -6,82 +6,30 @@
 #include <vector>
 
 #include "core/fail.h"
-#include "core/system/file_descriptor.h"
-#include "core/to_size.h"
 #include "io/atomic_file.h"
 #include "io/runs/run.h"
-#include "text/unicode.h"
 #include "train/initial_run.h"
 #include "train/loop/session.h"
 #include "train/optimizer/trained_parts.h"
+#include "train/plain_text.h"
 #include "train/tasks/language_task.h"
 
 namespace qkv {
 namespace {
 
-constexpr int64_t kMaxPieceLines = 1'000'000;  // from which pieces are trained
-constexpr size_t kMaxTextBytes = size_t{1} << 34;
-
-// The contents of files and the documents in them.
-struct Text {
-  std::vector<std::string> contents;
-  std::vector<std::string_view> documents;
-
-  Text(const std::vector<std::string>& files, const LanguageConfig& config) {
-    for (const std::string& file : files) contents.push_back(read_file(file, kMaxTextBytes, Accepts::pipe));
-    for (size_t i = 0; i < files.size(); i++) {
-      if (config.unit != TextUnit::bytes)
-        if (const size_t bad = find_invalid_utf8(contents[i]); bad != std::string::npos)
-          fail("{}: byte {} is not valid UTF-8{}; use unit = bytes for such a file", files[i], bad + 1,
-               mark_hint(contents[i]));
-      const std::vector<std::string_view> own = split_documents(contents[i], config.document_end);
-      if (own.empty()) fail("{}: contains no text", files[i]);
-      documents.insert(documents.end(), own.begin(), own.end());
-    }
-  }
-  Text(const Text&) = delete;  // documents points into contents
-  Text& operator=(const Text&) = delete;
-};
-
-// Returns the beginning of each document in the files, in the order of the files.
-std::vector<TextPlace> places_of(const Text& text) {
-  std::vector<TextPlace> places;
-  TextPlace place;
-  const auto end_of_file = [&] { return std::to_address(text.contents[to_size(place.file)].end()); };
-  const char* at = text.contents.front().data();  // the position of `place`
-  for (const std::string_view document : text.documents) {
-    while (document.data() < text.contents[to_size(place.file)].data() || document.data() >= end_of_file()) {
-      place = {place.file + 1, 1};
-      at = text.contents[to_size(place.file)].data();
-    }
-    place.line += std::count(at, document.data(), '\n');
-    at = document.data();
-    places.push_back(place);
-  }
-  return places;
-}
-
-// A SentencePiece model, trained from all lines or, if the text is long, from every nth line.
-Tokenizer train_pieces(const LanguageConfig& config, const std::vector<std::string_view>& train) {
-  int64_t count = 0;
-  for (const std::string_view document : train) count += std::count(document.begin(), document.end(), '\n') + 1;
-  const int64_t every = (count + kMaxPieceLines - 1) / kMaxPieceLines;
-  std::vector<std::string> lines;
-  int64_t line = 0;
-  for (std::string_view document : train)
-    while (!document.empty()) {
-      const size_t length = std::min(document.find('\n'), document.size() - 1) + 1;
-      if (line++ % every == 0) lines.emplace_back(document.substr(0, length));
-      document.remove_prefix(length);
-    }
-  return Tokenizer::train(lines, {.kind = config.tokenizer, .vocab_size = config.vocab_size, .exact = true});
+PlainText read_text(const std::vector<std::string>& files, const LanguageConfig& config) {
+  const bool is_utf8 = config.unit != TextUnit::bytes;
+  return PlainText(files, config.document_end, is_utf8 ? "; use unit = bytes for such a file" : nullptr);
 }
 
 TextCodec make_codec(const std::string& tokenizer, const LanguageConfig& config,
                      const std::vector<std::string_view>& train, const std::vector<std::string_view>& dev) {
   if (config.unit == TextUnit::bytes) return {};
   if (config.unit == TextUnit::pieces)
-    return TextCodec::of_pieces(tokenizer.empty() ? train_pieces(config, train) : Tokenizer::load(tokenizer));
+    return TextCodec::of_pieces(
+        tokenizer.empty()
+            ? train_pieces({.kind = config.tokenizer, .vocab_size = config.vocab_size, .exact = true}, train)
+            : Tokenizer::load(tokenizer));
   std::vector<std::string_view> all = train;
   all.insert(all.end(), dev.begin(), dev.end());
   return TextCodec::of_characters(all);
@@ -104,7 +52,6 @@ class LanguageData {
 
  private:
   void expect_same(const LanguageRun& run, const LanguageRecipe& given) const;
-  void check_dev(const std::vector<std::string_view>& documents, double dev_share) const;
 
   const LanguageFiles& files_;
   TextCodec codec_;
@@ -134,8 +81,8 @@ LanguageData::LanguageData(const TrainingSession& session, const LanguageRecipe&
     : files_(files) {
   const LanguageConfig& config = given.language;
   const bool has_dev = !files.dev.empty();
-  Text text(files.text, config);
-  const Text dev_text(files.dev, config);
+  PlainText text = read_text(files.text, config);
+  const PlainText dev_text = read_text(files.dev, config);
   const std::vector<std::string_view> all = text.documents;
   const std::vector<std::string_view> dev = has_dev ? dev_text.documents : take_end(text.documents, config.dev_share);
   if (text.documents.empty() || dev.empty())
@@ -157,7 +104,15 @@ LanguageData::LanguageData(const TrainingSession& session, const LanguageRecipe&
   train_.files = files.text;
   train_.places = places_of(text);
   dev_ = stream_of(dev, codec_, has_dev ? files.dev.front() : files.text.front(), ends);
-  if (!session.resumed && !files.init.empty()) check_dev(all, given.language.dev_share);
+  if (!session.resumed && !files.init.empty()) {
+    const RunDirectory init(files.init);
+    const auto fingerprint = [&](const std::vector<std::string_view>& documents) {
+      return fingerprint_of(stream_of(documents, codec_, files.text.front(), ends));
+    };
+    expect_untrained_dev(
+        files.init, fingerprint_of(dev_),
+        {files.dev, all, config.dev_share, read_fields<LanguageConfig>(init, init.language()).dev_share, fingerprint});
+  }
   session.report(fmt::format("text: {} bytes for training, {} bytes for evaluation, {} distinct tokens", train_.bytes,
                              dev_.bytes, codec_.size()));
 }
@@ -167,35 +122,6 @@ void LanguageData::expect_same(const LanguageRun& run, const LanguageRecipe& giv
   expect_same_options(files_.init, run.language, given.language, {"document_end", "dev_share", "sample_tokens"});
   if (run.language.start != given.language.start || run.language.ends != given.language.ends)
     fail("{}: start and ends of the language configuration must be those of the run", files_.init);
-}
-
-// Throws Error if the initial run was trained on the text for evaluation, or on this text with a smaller end set aside.
-// Other texts cannot be compared, because runs do not contain theirs.
-void LanguageData::check_dev(const std::vector<std::string_view>& documents, double dev_share) const {
-  const std::string trained = trained_text(files_.init);
-  if (trained.empty()) return;
-  const auto is_trained = [&](const TokenStream& stream) { return LanguageTask::fingerprint_of(stream) == trained; };
-  if (!files_.dev.empty()) {
-    if (is_trained(dev_))
-      fail("{}: was trained on {}, so that scores on it would be too good; use another dev text", files_.init,
-           fmt::join(files_.dev, " and "));
-    return;
-  }
-  const DocumentEnds ends{ends_.start, ends_.ends.front()};
-  const auto is_trained_without = [&](double share) {
-    std::vector<std::string_view> kept = documents;
-    if (share > 0) take_end(kept, share);
-    return !kept.empty() && is_trained(stream_of(kept, codec_, files_.text.front(), ends));
-  };
-  const RunDirectory init(files_.init);
-  const double before = read_fields<LanguageConfig>(init, init.language()).dev_share;
-  for (const double share : {0.0, before})
-    if (share < dev_share && is_trained_without(share))
-      fail(
-          "{}: was trained on {} of this text, of which the last {:g} % are set aside here (dev_share), so that scores "
-          "would be too good; use {}another dev text",
-          files_.init, share > 0 ? fmt::format("all but the last {:g} %", 100 * share) : "all", 100 * dev_share,
-          share > 0 ? fmt::format("dev_share {} or ", share) : "");
 }
 
 void LanguageData::set_sizes(LanguageRecipe& recipe) const {

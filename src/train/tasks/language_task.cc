@@ -6,7 +6,6 @@
 #include <numbers>
 
 #include "core/fail.h"
-#include "core/hash.h"
 #include "core/to_size.h"
 #include "decode/generation/generation.h"
 #include "train/engine/gradient_engine.h"
@@ -23,11 +22,6 @@ TextBatchOptions options_of(const LanguageRecipe& recipe) {
 }
 
 }  // namespace
-
-std::string LanguageTask::fingerprint_of(const TokenStream& text) {
-  const std::string_view bytes(reinterpret_cast<const char*>(text.ids.data()), text.ids.size() * sizeof(int32_t));
-  return fmt::format("{:016x} {}", hash_bytes(bytes), text.ids.size());
-}
 
 LanguageTask::LanguageTask(const LanguageRecipe& recipe, const TextCodec& codec, const TextEnds& ends,
                            const TokenStream& text, const TokenStream& dev)

@@ -13,8 +13,6 @@ namespace qkv {
 
 class LanguageTask : public Task {
  public:
-  // Identifies a training text in saved states.
-  static std::string fingerprint_of(const TokenStream& text);
   // Returns the number of batches of the first epoch.
   static int64_t batches(const LanguageRecipe& recipe, const TokenStream& text);
 
