@@ -50,15 +50,27 @@ struct Packed {
 };
 
 // One batch for teacher forcing: the decoder reads `target` (beginning with the start token) and predicts `labels`
-// (ending with the end token), one label per token of target. A decoder-only model has no source.
+// (ending with the end token), one label per token of target. A decoder-only model has no source. An encoder alone has
+// no target: it reads `source` and predicts a label for each token in `masked`, indices into source in increasing
+// order.
 struct Batch {
   Packed source, target;
-  std::vector<int32_t> labels;
+  std::vector<int32_t> labels, masked = {};
+
+  // Returns the side whose tokens have labels.
+  const Packed& labelled() const { return target.sequences() > 0 ? target : source; }
+  // Returns the number of labels before those of sequence s.
+  int64_t labels_before(int64_t s) const {
+    const int32_t token = labelled().offsets[to_size(s)];
+    if (target.sequences() > 0) return token;
+    return std::lower_bound(masked.begin(), masked.end(), token) - masked.begin();
+  }
 
   void clear() {
     source.clear();
     target.clear();
     labels.clear();
+    masked.clear();
   }
 };
 

@@ -37,7 +37,9 @@ enum class Stream : uint32_t {
   training_negatives = 8,
   hidden_times = 9,
   shared_negatives = 10,
-  pairs = 11
+  masks = 11,
+  dev_masks = 12,
+  pairs = 13
 };
 
 // A sequence of numbers from one (seed, stream, index): for initial weights, shuffles and tests, not for hot loops.

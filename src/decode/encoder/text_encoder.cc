@@ -5,37 +5,21 @@
 #include <variant>
 
 #include "core/fail.h"
+#include "decode/encoder/spelled_piece.h"
 #include "io/runs/run.h"
-#include "text/visible.h"
 
 namespace qkv {
 namespace {
 
-const std::string kWordStart = "▁";
-
-// Returns the spelling of a token. A piece of a word list continues a word if it begins with its mark, usually "##".
-std::string piece_of(const TextCodec& codec, int32_t id) {
-  if (!has_tokenizer_json(codec.unit())) return codec.piece(id);
-  const HuggingFaceTokenizer& tokenizer = codec.hugging_face_tokenizer();
-  const std::string bytes = tokenizer.has_byte_pieces() ? visible(codec.decode({&id, 1}, false)) : "";
-  if (tokenizer.has_byte_pieces() && !bytes.empty()) return bytes;
-  const std::string piece = codec.piece(id);
-  if (tokenizer.has_byte_pieces()) return piece;
-  const auto* words = std::get_if<WordPieceModel>(&tokenizer.spec().model);
-  if (!words) return piece;
-  const std::string& mark = words->continuation;
-  return piece.starts_with(mark) && piece != mark ? piece.substr(mark.size()) : kWordStart + piece;
-}
-
 std::vector<std::string> pieces_of(const TextCodec& codec, const TextEdges& edges, const std::vector<int32_t>& ids) {
   std::vector<std::string> pieces;
-  for (const int32_t id : ids) pieces.push_back(piece_of(codec, id));
+  for (const int32_t id : ids) pieces.push_back(spelled_piece(codec, id));
   const auto marked = [](const std::string& piece) { return piece.starts_with(kWordStart); };
   if (std::ranges::none_of(pieces, marked)) return pieces;
   for (size_t i = 0; i < pieces.size(); i++) {
     // The first token of the text begins a word, and those around it are words of their own.
     const bool begins = i <= edges.before.size() || pieces.size() - i <= edges.after.size();
-    if (begins && !marked(pieces[i]) && !pieces[i].starts_with('<')) pieces[i] = kWordStart + pieces[i];
+    if (begins && !marked(pieces[i]) && !pieces[i].starts_with('<')) pieces[i] = std::string(kWordStart) + pieces[i];
   }
   return pieces;
 }
