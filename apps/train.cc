@@ -1,5 +1,5 @@
-// qkv train translate, qkv train recommend and qkv train lm: train a translator from parallel text, a recommender from
-// a log, or a language model from plain text.
+// qkv train translate, recommend, lm and encoder: train a translator from parallel text, a recommender from a log, or a
+// language model or an encoder from plain text.
 #include "qkv/train.h"
 
 #include <fmt/format.h>
@@ -8,6 +8,7 @@
 
 #include "commands.h"
 #include "log_options.h"
+#include "qkv/encoder.h"
 #include "qkv/language.h"
 #include "qkv/recommendation.h"
 #include "training.h"
@@ -179,6 +180,38 @@ void add_lm(CLI::App& train) {
   });
 }
 
+void add_encoder(CLI::App& train) {
+  CLI::App* command = train.add_subcommand("encoder", "Train an encoder from plain text, by masked tokens");
+  struct Options {
+    qkv::EncoderFiles files;
+    TrainedRun run;
+    RecipeOptions recipe;
+    qkv::RankOptions ranks;
+  };
+  const auto options = std::make_shared<Options>();
+  command->add_option("--text", options->files.text, "Plain text to train on")->required()->type_name("FILE");
+  command->add_option("--dev", options->files.dev, "Text for evaluation [default the end of the text]")
+      ->type_name("FILE");
+  command
+      ->add_option("--tokenizer-model", options->files.tokenizer,
+                   "SentencePiece model with a piece <mask> or [MASK]; trained if not given")
+      ->type_name("FILE")
+      ->group("Data");
+  add_out_option(*command, options->run);
+  add_threads_option(*command);
+  add_rank_options(*command, options->ranks);
+  options->recipe.add_options(*command, qkv::kEncoderPreset, "encoder-tiny, bert-base or modernbert-base",
+                              qkv::recipe_options(qkv::encoder_preset(qkv::kEncoderPreset)));
+  add_init_option(*command, options->files.init, "shape and tokenizer");
+  command->callback([options] {
+    const auto recipe = qkv::encoder_recipe(choice_of(*options));
+    options->run.next = fmt::format("qkv embed {} < TEXT", options->run.out);
+    show_training(options->run, recipe.training, [&](const qkv::TrainingObserver& observer) {
+      return qkv::train_encoder(options->files, recipe, options->run.out, observer, options->ranks);
+    });
+  });
+}
+
 }  // namespace
 
 void add_train_command(CLI::App& app) {
@@ -187,4 +220,5 @@ void add_train_command(CLI::App& app) {
   add_translate(*train);
   add_recommend(*train);
   add_lm(*train);
+  add_encoder(*train);
 }

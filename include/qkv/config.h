@@ -72,6 +72,14 @@ constexpr std::array<std::string_view, 8> names_of(Positions) {
 enum class RotaryScaling { linear, llama3, yarn };
 constexpr std::array<std::string_view, 3> names_of(RotaryScaling) { return {"linear", "llama3", "yarn"}; }
 
+// The layers with which an encoder alone predicts tokens, for masked language modelling:
+//   none    it predicts none
+//   output  the output layer
+//   dense   norm(φ(h Wᵀ + b)), with the activation φ and the norm of the encoder, then the output layer: Devlin et al.,
+//           "BERT" (2019). b is there if ffn_bias is true
+enum class TokenHead { none, output, dense };
+constexpr std::array<std::string_view, 3> names_of(TokenHead) { return {"none", "output", "dense"}; }
+
 // Multi-head attention. A head has queries and keys of width d_k and values of width d_v.
 struct AttentionConfig {
   int64_t heads = 8;            // H, query heads
@@ -158,16 +166,19 @@ struct ModelConfig {
   Sublayers sublayers = Sublayers::sequential;
   bool shared_layers = false;     // the layers of a stack have the same parameters: Lan et al., "ALBERT" (2020)
   bool shared_embeddings = true;  // one table for source and target, which then have one vocabulary
-  bool tied_output = true;        // the output layer uses the target embeddings as its weight
+  bool tied_output = true;        // the output layer uses the embeddings of its tokens as its weight
   bool output_bias = false;       // on the output layer
   double output_softcap = 0;      // c > 0: a logit z becomes c tanh(z / c), as in Gemma 2; 0 leaves logits unchanged
-  int64_t max_length = 256;       // tokens of the longest sequence, the end token included
+  TokenHead token_head = TokenHead::none;  // of an encoder alone
+  int64_t max_length = 256;                // tokens of the longest sequence, the end token included
   DropoutConfig dropout;
 
   bool has_encoder() const { return encoder_layers > 0; }
   bool has_decoder() const { return decoder_layers > 0; }
   bool is_decoder_only() const { return has_decoder() && !has_encoder(); }
   bool is_encoder_only() const { return has_encoder() && !has_decoder(); }
+  bool has_output() const { return has_decoder() || token_head != TokenHead::none; }
+  int64_t output_vocab() const { return has_decoder() ? target_vocab : has_output() ? source_vocab : 0; }
   bool uses_rotary() const { return positions == Positions::rotary; }
   // Whether a vector is added to each token for its position: sinusoidal or learned positions.
   bool adds_positions() const { return has_sinusoids() || positions == Positions::learned; }
@@ -200,8 +211,10 @@ struct ItemInputs {
   bool operator==(const ItemInputs&) const = default;
 };
 
-// The group of fields that can only be set for translators.
-inline constexpr std::string_view kTranslatorGroup = "translator";
+// The groups of fields that can only be set for some kinds of models: translators, models with an encoder or with a
+// decoder, and encoders alone.
+inline constexpr std::string_view kTranslatorGroup = "translator", kEncoderGroup = "encoder",
+                                  kDecoderGroup = "decoder", kTokenHeadGroup = "token head";
 
 // Calls visit(name, member, field) for every field. The list drives JSON, validation, the command line and its help.
 template <class Visitor>
@@ -211,8 +224,8 @@ void visit_fields(ModelConfig& c, Visitor&& visit) {
   constexpr Range kPositive = above(0), kProbability = between(0, 1).without_max();
   visit("source_vocab", c.source_vocab, {"Tokens in the source vocabulary", "model", kSizeOrNone, kInternal});
   visit("target_vocab", c.target_vocab, {"Tokens in the target vocabulary", "model", kSizeOrNone, kInternal});
-  visit("encoder_layers", c.encoder_layers, {"Number of encoder layers", kTranslatorGroup, kLayers});
-  visit("decoder_layers", c.decoder_layers, {"Number of decoder layers", "model", kLayers});
+  visit("encoder_layers", c.encoder_layers, {"Number of encoder layers", kEncoderGroup, kLayers});
+  visit("decoder_layers", c.decoder_layers, {"Number of decoder layers", kDecoderGroup, kLayers});
   visit("d_model", c.d_model, {"Width of a token's vector", "model", kSize});
   visit("heads", c.attention.heads, {"Number of attention heads", "model", kSize});
   visit("key_value_heads", c.attention.key_value_heads,
@@ -302,11 +315,15 @@ void visit_fields(ModelConfig& c, Visitor&& visit) {
   visit("attention_input_bias", c.attention.input_bias, {"Add biases to queries, keys and values", "model"});
   visit("attention_output_bias", c.attention.output_bias, {"Add a bias to the output of attention", "model"});
   visit("shared_embeddings", c.shared_embeddings, {"Use one embedding table for source and target", kTranslatorGroup});
-  visit("tied_output", c.tied_output, {"Use the target embeddings as the weight of the output layer", "model"});
+  visit("tied_output", c.tied_output, {"Use the embeddings of its tokens as the weight of the output layer", "model"});
   visit("output_bias", c.output_bias, {"Add a bias to the output layer", "model"});
   visit("output_softcap", c.output_softcap,
         {"Limit the logits z of language models and translators to c tanh(z / c) with this c; 0 leaves them unchanged",
          "model", at_least(0)});
+  visit("token_head", c.token_head,
+        {"Layers that predict masked tokens: an output layer (output), after a linear layer, activation and norm as in "
+         "BERT (dense), or none",
+         kTokenHeadGroup});
   visit("max_length", c.max_length, {"Maximum sequence length in tokens, including the end token", "model", kSize});
   visit("dropout", c.dropout.residual,
         {"Dropout probability of embeddings and residual branches", "model", kProbability});

@@ -10,7 +10,7 @@
 //   qkv::import_model, qkv::export_model   convert models from and to other formats
 //   qkv::merge_run                         merges an adapter (LoRA) into its base
 //   qkv::quantize_run                      converts the weights of a run to 8 bits
-//   qkv::train_translator, qkv::train_recommender, qkv::train_language_model
+//   qkv::train_translator, qkv::train_recommender, qkv::train_language_model, qkv::train_encoder
 //                     train a run directory on parallel text, a log of events, or plain text
 //   qkv::bleu, qkv::chrf   score translations
 //   qkv::layers::Encoder, qkv::layers::MultiHeadAttention, ...   run single layers forward and backward
@@ -22,6 +22,7 @@
 #include "qkv/classifier.h"      // IWYU pragma: export
 #include "qkv/config.h"          // IWYU pragma: export
 #include "qkv/embedder.h"        // IWYU pragma: export
+#include "qkv/encoder.h"         // IWYU pragma: export
 #include "qkv/error.h"           // IWYU pragma: export
 #include "qkv/evaluate.h"        // IWYU pragma: export
 #include "qkv/export.h"          // IWYU pragma: export

@@ -82,7 +82,7 @@ struct TrainingConfig {
   bool operator==(const TrainingConfig&) const = default;
 };
 
-// The group of fields that can only be set for translators and language models.
+// The group of fields that can only be set for translators, language models and encoders.
 inline constexpr std::string_view kFineTuningGroup = "fine-tuning";
 
 // Calls visit(name, member, field) for every field. This list defines training.json and the command line.
@@ -165,7 +165,8 @@ void visit_fields(TrainingConfig& c, Visitor&& visit) {
        "checkpoints"});
   visit(
       "selection", c.selection,
-      {"How the best weights are chosen on the dev data: by the metric (BLEU, bits per byte or NDCG@10) or by the loss",
+      {"How the best weights are chosen on the dev data: by the metric (BLEU, bits per byte, perplexity or NDCG@10) or "
+       "by the loss",
        "checkpoints"});
   visit("average", c.average,
         {"Also evaluate the mean of the weights of this many latest evaluations, and keep it if it is best; 0 and 1 "
@@ -217,7 +218,7 @@ struct RecipeOption {
 };
 
 // Returns the values that can be set in a recipe: a TranslationRecipe (qkv/train.h), a RecommendationRecipe
-// (qkv/recommendation.h) or a LanguageRecipe (qkv/language.h).
+// (qkv/recommendation.h), a LanguageRecipe (qkv/language.h) or an EncoderRecipe (qkv/encoder.h).
 template <class R>
 std::vector<RecipeOption> recipe_options(const R& recipe);
 
@@ -236,8 +237,8 @@ template <class R>
 void merge_recipe_json(R& recipe, const std::string& text, const std::string& where);
 
 // The choice of a recipe, on the command line and in Python. translation_recipe (qkv/train.h), recommendation_recipe
-// (qkv/recommendation.h) and language_recipe (qkv/language.h) return the recipe. A recommender's recipe does not depend
-// on init and out.
+// (qkv/recommendation.h), language_recipe (qkv/language.h) and encoder_recipe (qkv/encoder.h) return the recipe. A
+// recommender's recipe does not depend on init and out.
 struct RecipeChoice {
   std::string preset = {};   // "": the usual one
   std::string config = {};   // a JSON file with values by their names in training.json; "": none

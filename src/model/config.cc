@@ -29,10 +29,12 @@ void check_sides(const ModelConfig& c, const ItemInputs& items) {
     check_size("target_vocab", c.target_vocab);
   else if (c.target_vocab != 0)
     fail("model: target_vocab must be 0 if decoder_layers is 0 (is {})", c.target_vocab);
-  if (!c.has_decoder())
-    for (const auto& [name, value] :
-         {std::pair{"tied_output", c.tied_output}, {"output_bias", c.output_bias}, {"zero_start", c.zero_start}})
-      if (value) fail("model: {} must be false if decoder_layers is 0 (is true)", name);
+  if (c.has_decoder() && c.token_head != TokenHead::none)
+    fail("model: token_head must be none unless decoder_layers is 0 (is {})", name_of(c.token_head));
+  if (!c.has_decoder() && c.zero_start) fail("model: zero_start must be false if decoder_layers is 0 (is true)");
+  if (!c.has_output())
+    for (const auto& [name, value] : {std::pair{"tied_output", c.tied_output}, {"output_bias", c.output_bias}})
+      if (value) fail("model: {} must be false if decoder_layers is 0 and token_head is none (is true)", name);
   if (c.shared_embeddings)
     for (const auto& [name, layers] :
          {std::pair{"encoder_layers", c.encoder_layers}, {"decoder_layers", c.decoder_layers}})
@@ -49,7 +51,7 @@ void check_embeddings(const ModelConfig& c, const ItemInputs& items) {
   if (c.token_types > 0 && !c.has_encoder())
     fail("model: token_types must be 0 if encoder_layers is 0 (is {})", c.token_types);
   if (c.embedding_width == 0) return;
-  if (c.tied_output)
+  if (c.tied_output && c.token_head != TokenHead::dense)  // which maps to the width of the embeddings
     fail(
         "model: tied_output must be false if embedding_width is not 0, because the output layer has width d_model (is "
         "true)");

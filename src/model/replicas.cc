@@ -24,22 +24,26 @@ void copy(const Packed& from, int64_t begin, int64_t end, Packed& to) {
 }
 
 void copy(const Batch& batch, int64_t begin, int64_t end, Batch& slice) {
-  copy(batch.target, begin, end, slice.target);
+  if (batch.target.sequences() > 0) copy(batch.target, begin, end, slice.target);
   if (batch.source.sequences() > 0) copy(batch.source, begin, end, slice.source);
-  const auto offset = [&](int64_t s) { return batch.labels.begin() + batch.target.offsets[to_size(s)]; };
-  slice.labels.assign(offset(begin), offset(end));
+  const auto first = batch.labels_before(begin), last = batch.labels_before(end);
+  slice.labels.assign(batch.labels.begin() + first, batch.labels.begin() + last);
+  if (batch.masked.empty()) return slice.masked.clear();
+  slice.masked.assign(batch.masked.begin() + first, batch.masked.begin() + last);
+  for (int32_t& token : slice.masked) token -= batch.source.offsets[to_size(begin)];
 }
 
 }  // namespace
 
 // Slices have equal numbers of tokens, as far as sequences allow.
 void Replicas::slice(const Batch& batch) {
-  const int64_t tokens = batch.target.tokens(), slices = (tokens + kSliceTokens - 1) / kSliceTokens;
+  const Packed& packed = batch.labelled();
+  const int64_t tokens = packed.tokens(), slices = (tokens + kSliceTokens - 1) / kSliceTokens;
   slices_.assign(1, 0);
   int32_t first = 0;
-  for (int64_t s = 1; s <= batch.target.sequences(); s++) {
-    const int32_t end = batch.target.offsets[to_size(s)];
-    if ((end - first) * slices < tokens && s < batch.target.sequences()) continue;
+  for (int64_t s = 1; s <= packed.sequences(); s++) {
+    const int32_t end = packed.offsets[to_size(s)];
+    if ((end - first) * slices < tokens && s < packed.sequences()) continue;
     slices_.push_back(s);
     first = end;
   }
@@ -75,8 +79,8 @@ void Replicas::add_gradients(const Transformer<float>& model, int64_t count) con
 void Replicas::take_checks(const Batch& batch, const Context& c) const {
   const bool has_source = batch.source.sequences() > 0;
   for (size_t i = 0; i < checks_.size(); i++) {
-    const size_t first = to_size(slices_[i]);
-    c.check->take(checks_[i], has_source ? batch.source.offsets[first] : 0, batch.target.offsets[first]);
+    const int64_t first = slices_[i];
+    c.check->take(checks_[i], has_source ? batch.source.offsets[to_size(first)] : 0, batch.labels_before(first));
   }
 }
 
@@ -99,7 +103,7 @@ Loss Replicas::loss_and_gradient(const Transformer<float>& model, const Batch& b
       Context context{worker.arena, c.training, seed, c.step, c.recompute, c.int8};
       if (c.check) context.check = &checks_[to_size(i)];
       const Arena::Scope scope(worker.arena);
-      loss += loss_of(replica, worker.slice, batch.target.offsets[to_size(begin)], context);
+      loss += loss_of(replica, worker.slice, batch.labels_before(begin), context);
     }
   });
   take_checks(batch, c);

@@ -16,7 +16,7 @@ namespace qkv {
 class Replicas {
  public:
   // Returns the loss of a batch and adds its gradient to the gradients of the model. loss_of(replica, slice, first, c)
-  // returns the loss of a slice of the batch, whose first target token is token `first` of the batch, and adds the
+  // returns the loss of a slice of the batch, whose first label is label `first` of the batch, and adds the
   // gradient to the replica's. Slices depend only on the batch; each has its own dropout masks. A model of more than
   // kMaxParameters takes the batch as one slice, because each replica needs memory for all gradients. So does a model
   // with adapters.

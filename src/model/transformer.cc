@@ -52,17 +52,26 @@ std::span<const int32_t> types_of(const Packed& source, int64_t types, Arena& ar
 }
 
 template <class Real>
-Uploaded<Real> upload(const Packed& source, const Packed& target, std::span<const int32_t> labels) {
+Uploaded<Real> upload(const Batch& batch) {
+  const Packed &source = batch.source, &target = batch.target;
   return Uploaded<Real>({source.ids, source.offsets, source.positions, source.types, target.ids, target.offsets,
-                         target.positions, target.gaps, labels});
+                         target.positions, target.gaps, batch.labels, batch.masked});
 }
 
-void check_labels(const Batch& batch, int64_t vocab) {
-  if (batch.labels.size() != batch.target.ids.size())
-    fail("batch: expected {} labels, one for each target token, found {}", batch.target.ids.size(),
-         batch.labels.size());
+void check_labels(const Batch& batch, const ModelConfig& config) {
+  const size_t expected = config.has_decoder() ? batch.target.ids.size() : batch.masked.size();
+  if (batch.labels.size() != expected)
+    fail("batch: expected {} labels, one for each {} token, found {}", expected,
+         config.has_decoder() ? "target" : "masked", batch.labels.size());
+  const int64_t vocab = config.output_vocab();
   for (const int32_t id : batch.labels)
     if (id < 0 || id >= vocab) fail("batch: label must be from 0 to {} (is {})", vocab - 1, id);
+  int64_t next = 0;  // the first token that may be masked
+  for (const int32_t token : batch.masked) {
+    if (token < next || token >= batch.source.tokens())
+      fail("batch: masked tokens must increase and be below {} (one is {})", batch.source.tokens(), token);
+    next = token + 1;
+  }
 }
 
 // Returns null for a missing side, whose vocabulary is 0.
@@ -76,11 +85,10 @@ const Parameter<Real>* declare_table(ParameterList<Real>& list, const std::strin
 }
 
 template <class Real>
-Output<Real> make_output(ParameterList<Real>& list, const Parameter<Real>* target_table, const ModelConfig& config) {
-  const Parameter<Real>* weight =
-      config.tied_output ? target_table : declare_table(list, "output.weight", config.target_vocab, config);
-  const Parameter<Real>* bias =
-      config.output_bias ? list.add("output.bias", {config.target_vocab}, Init::zeros()) : nullptr;
+Output<Real> make_output(ParameterList<Real>& list, const Parameter<Real>* table, const ModelConfig& config) {
+  const int64_t vocab = config.output_vocab();
+  const Parameter<Real>* weight = config.tied_output ? table : declare_table(list, "output.weight", vocab, config);
+  const Parameter<Real>* bias = config.output_bias ? list.add("output.bias", {vocab}, Init::zeros()) : nullptr;
   return {weight, bias, static_cast<Arithmetic<Real>>(config.output_softcap)};
 }
 
@@ -120,10 +128,11 @@ int64_t count_parameters(const ModelConfig& c, const ItemInputs& items) {
                 decoder = encoder + (c.has_encoder() ? attention + branch_norms * norm : 0);
   const int64_t e = c.input_width();
   const int64_t embeddings = c.source_vocab + (c.shared_embeddings ? 0 : c.target_vocab) + c.token_types;
-  const int64_t outputs = c.tied_output ? 0 : c.target_vocab;
+  const int64_t outputs = c.tied_output ? 0 : c.output_vocab(), h = width_of_head(c);
+  const int64_t head = c.token_head == TokenHead::dense ? h * (d + c.ffn_bias + norm_vectors) : 0;
   const int64_t sides = c.has_encoder() + c.has_decoder();
   const auto declared = [&](int64_t layers) { return c.shared_layers ? std::min<int64_t>(layers, 1) : layers; };
-  return embeddings * e + (outputs + items.features) * d + (c.output_bias ? c.target_vocab : 0) +
+  return embeddings * e + (outputs + items.features) * d + (c.output_bias ? c.output_vocab() : 0) + head +
          declared(c.encoder_layers) * encoder + declared(c.decoder_layers) * decoder +
          sides * ((c.norm.final ? norm : 0) - (c.norm.first ? 0 : norm) + (c.embedding_norm ? norm_vectors * e : 0) +
                   (c.positions == Positions::learned ? c.max_length * e : 0) +
@@ -157,7 +166,10 @@ Transformer<Real>::Transformer(const ModelConfig& config, const ItemInputs& item
                                     StackKind{Causal::none, false}, sites_, positions_.get())),
       decoder_(make_if<Stack<Real>>(config.has_decoder(), parameters_, "decoder", config.decoder_layers, config,
                                     StackKind{Causal::top_left, config.has_encoder()}, sites_, positions_.get())),
-      output_(config.has_decoder() ? std::optional(make_output(parameters_, target_table_, config)) : std::nullopt),
+      head_(make_if<HeadTransform<Real>>(config.token_head == TokenHead::dense, parameters_, "head", config)),
+      output_(config.has_output()
+                  ? std::optional(make_output(parameters_, target_table_ ? target_table_ : source_table_, config))
+                  : std::nullopt),
       features_(items.features > 0
                     ? parameters_.add("item_features.weight", {items.features, config.d_model}, Init::zeros(), 8)
                     : nullptr) {
@@ -210,7 +222,12 @@ void Transformer<Real>::forward(const Packed& source, const Packed& target, Cont
   check_side("target", target, config_.target_vocab, config_.max_length);
   check_gaps(target, items_.gap_buckets);
   check_types(source, config_.token_types);
-  if (!decoder_) fail("model: an encoder-only model predicts no tokens (decoder_layers is 0)");
+  if (!decoder_) {
+    if (target.sequences() > 0) fail("batch: an encoder has no target (found {} sequences)", target.sequences());
+    encode(source, c, s);
+    s.h = s.memory;
+    return;
+  }
   const int64_t expected = encoder_ ? target.sequences() : 0;
   if (source.sequences() != expected)
     fail("batch: expected {} source sequences for {} target sequences, found {}", expected, target.sequences(),
@@ -228,20 +245,29 @@ void Transformer<Real>::forward(const Packed& source, const Packed& target, Cont
 }
 
 template <class Real>
+void Transformer<Real>::check_predicts(const Batch& batch) const {
+  if (!output_) fail("model: an encoder predicts no tokens without a head (token_head is none)");
+  check_labels(batch, config_);
+}
+
+template <class Real>
 Loss Transformer<Real>::loss(const Batch& batch, double smoothing, Context& c) const {
-  check_labels(batch, config_.target_vocab);
+  check_predicts(batch);
   const Arena::Scope scope(c.arena);
-  [[maybe_unused]] const auto uploaded = upload<Real>(batch.source, batch.target, batch.labels);
+  [[maybe_unused]] const auto uploaded = upload<Real>(batch);
   Context lean = without_backward(c);
   Saved s;
   forward(batch.source, batch.target, lean, s);
-  return output_->loss(s.h, batch.labels, smoothing, c);
+  if (decoder_) return output_->loss(s.h, batch.labels, smoothing, c);
+  return masked_loss<Real>(masked_output(), s.h, batch, smoothing, c);
 }
 
 template <class Real>
 Loss Transformer<Real>::loss_and_gradient(const Batch& batch, Objective objective, Context& c) const {
-  check_labels(batch, config_.target_vocab);
+  check_predicts(batch);
+  if (!decoder_ && objective.r_drop > 0) fail("model: r_drop must be 0 for an encoder (is {})", objective.r_drop);
   const auto loss_of = [&](Matrix<const Real> h, Matrix<Real> dh) {
+    if (!decoder_) return masked_loss_and_gradient<Real>(masked_output(), h, batch, objective.label_smoothing, dh, c);
     if (objective.r_drop == 0) return output_->loss_and_gradient(h, batch.labels, objective.label_smoothing, dh, c);
     Context other = another_pass(c);
     Saved s;
@@ -257,7 +283,7 @@ Loss Transformer<Real>::loss_and_gradient(const Batch& batch, Objective objectiv
 template <class Real>
 Loss Transformer<Real>::loss_and_gradient(const Batch& batch, LossOf loss_of, Context& c) const {
   const Arena::Scope scope(c.arena);
-  [[maybe_unused]] const auto uploaded = upload<Real>(batch.source, batch.target, batch.labels);
+  [[maybe_unused]] const auto uploaded = upload<Real>(batch);
   Saved s;
   forward(batch.source, batch.target, c, s);
   const Matrix<Real> dh = c.arena.matrix<Real>(s.h.rows, s.h.cols);
@@ -270,8 +296,8 @@ Loss Transformer<Real>::loss_and_gradient(const Batch& batch, LossOf loss_of, Co
 // Overwrites dh.
 template <class Real>
 void Transformer<Real>::backward(const Batch& batch, Matrix<Real> dh, Context& c, Saved& s) const {
-  const Matrix<Real> dmemory = zeros<Real>(c.arena, s.memory.rows, s.memory.cols);
-  {
+  const Matrix<Real> dmemory = decoder_ ? zeros<Real>(c.arena, s.memory.rows, s.memory.cols) : dh;
+  if (decoder_) {
     const FiniteCheck::Part part(c.check, "decoder", TokenSide::target);
     decoder_->backward(dh, dmemory, sequences_of(batch.target, batch.target), sequences_of(batch.target, batch.source),
                        c, s.decoder);

@@ -1,5 +1,6 @@
 // The Transformer of "Attention Is All You Need" (Vaswani et al., 2017): from a batch to its loss and gradients.
-// Batches of a decoder-only model have no source. An encoder-only model has hidden states and no loss.
+// Batches of a decoder-only model have no source. Those of an encoder alone have no target; its loss is that of masked
+// tokens.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +13,8 @@
 #include "core/batch.h"
 #include "core/device.h"
 #include "core/function_ref.h"
+#include "model/heads/head_transform.h"
+#include "model/heads/masked_loss.h"
 #include "model/layers/embedding.h"
 #include "model/layers/output.h"
 #include "model/layers/position_tables.h"
@@ -55,7 +58,9 @@ class Transformer {
   ParameterList<Real>& trained() { return has_adapters() ? adapters_ : parameters_; }
   const ParameterList<Real>& trained() const { return has_adapters() ? adapters_ : parameters_; }
 
-  // Returns the label-smoothed loss of a batch. Throws Error if an id, a length or a count does not fit the model.
+  // Returns the label-smoothed loss of a batch: of all target tokens, or of the masked tokens of an encoder alone,
+  // whose token_head must not be none and which has no R-Drop. Throws Error if an id, a length or a count does not fit
+  // the model.
   Loss loss(const Batch& batch, double smoothing, Context& c) const;
   // Also adds the gradient of the sum of losses to the gradients of the parameters.
   Loss loss_and_gradient(const Batch& batch, Objective objective, Context& c) const;
@@ -66,7 +71,8 @@ class Transformer {
 
   // Computes the encoder's output, s.memory. Leaves what the attention weights need in `s`.
   void encode(const Packed& source, Context& c, Saved& s) const;
-  // Computes the last hidden states, s.h. Leaves what backward and the attention weights need in `s`.
+  // Computes the last hidden states, s.h, which are s.memory in an encoder alone. Leaves what backward and the
+  // attention weights need in `s`.
   void forward(const Packed& source, const Packed& target, Context& c, Saved& s) const;
 
   // Returns the last hidden state of each sequence, [sequences, d], of a decoder-only model, which is what a
@@ -90,7 +96,7 @@ class Transformer {
   Matrix<Real> hidden(const Packed& texts, Context& c) const;
 
   const Stack<Real>& encoder() const { return *encoder_; }  // requires an encoder
-  const Stack<Real>& decoder() const { return *decoder_; }  // requires a decoder, as do the following
+  const Stack<Real>& decoder() const { return *decoder_; }  // requires a decoder, as do the tables of items
   const Output<Real>& output() const { return *output_; }
   // The embeddings of items, [V, d], to which those of their features are added, and the embeddings of features, [F,
   // d], or null.
@@ -100,6 +106,8 @@ class Transformer {
  private:
   Transformer(const ModelConfig& config, const ItemInputs& items,
               std::shared_ptr<const PositionTables<Real>> positions);
+  void check_predicts(const Batch& batch) const;
+  MaskedOutput<Real> masked_output() const { return {head_ ? &*head_ : nullptr, *output_}; }
   void backward(const Batch& batch, Matrix<Real> dh, Context& c, Saved& s) const;
 
   ModelConfig config_;
@@ -110,6 +118,7 @@ class Transformer {
   const Parameter<Real>*source_table_, *target_table_;  // null without that side
   std::optional<Embedding<Real>> source_embedding_, target_embedding_;
   std::optional<Stack<Real>> encoder_, decoder_;
+  std::optional<HeadTransform<Real>> head_;
   std::optional<Output<Real>> output_;
   const Parameter<Real>* features_;
 };

@@ -1,5 +1,6 @@
 // The presets: recipes with a name.
 #include "core/fail.h"
+#include "qkv/encoder.h"
 #include "qkv/language.h"
 #include "qkv/recommendation.h"
 #include "qkv/train.h"
@@ -178,6 +179,81 @@ LanguageRecipe language_preset(const std::string& name) {
     return r;
   }
   fail("unknown preset \"{}\" (choose from lm-small, lm-med, gpt2)", name);
+}
+
+EncoderRecipe encoder_preset(const std::string& name) {
+  EncoderRecipe r;
+  ModelConfig& m = r.model;
+  TrainingConfig& t = r.training;
+  m.decoder_layers = 0;
+  m.shared_embeddings = m.scale_embeddings = false;
+  m.token_head = TokenHead::dense;
+  m.tied_output = m.output_bias = true;
+  m.activation = Activation::gelu;
+  m.dropout.residual = m.dropout.attention = 0.1;
+  t.optimizer = Optimizer::adamw;
+  t.weight_decay = 0.01;
+  t.clip_norm = 1;
+  t.schedule = Schedule::cosine;
+  t.label_smoothing = 0;
+  t.initial_deviation = 0.02;
+  t.selection = Selection::loss;
+  t.average = 0;
+  t.ema_decay = 0;
+  const auto shape = [&](int64_t layers, int64_t d, int64_t heads, int64_t ffn, int64_t context) {
+    m.encoder_layers = layers;
+    m.d_model = d;
+    m.attention.heads = heads;
+    m.attention.key_width = m.attention.value_width = d / heads;
+    m.ffn = ffn;
+    m.max_length = context;
+  };
+  const auto schedule = [&](double rate, int64_t warmup, int64_t steps, int64_t tokens, int64_t every) {
+    t.learning_rate = rate;
+    t.warmup_steps = warmup;
+    t.max_steps = steps;
+    t.batch_tokens = tokens;
+    t.eval_every = t.save_every = every;
+  };
+  if (name == "encoder-tiny") {
+    shape(4, 128, 4, 512, 128);
+    m.positions = Positions::rotary;
+    m.norm.position = NormPosition::pre;
+    m.norm.final = true;
+    m.dropout.residual = m.dropout.attention = 0;
+    schedule(3e-3, 200, 5000, 4096, 500);
+    return r;
+  }
+  if (name == "bert-base") {  // Devlin et al. (2019)
+    shape(12, 768, 12, 3072, 512);
+    m.positions = Positions::learned;
+    m.embedding_norm = true;
+    m.norm.epsilon = 1e-12;
+    r.encoder.vocab_size = 30000;
+    schedule(1e-4, 10000, 1000000, 16384, 1000);
+    return r;
+  }
+  if (name == "modernbert-base") {  // Warner et al. (2024)
+    shape(22, 768, 12, 1152, 1024);
+    m.positions = Positions::rotary;
+    m.rotary.base = 160000;
+    m.rotary.local_base = 10000;
+    m.attention.window = 65;
+    m.attention.layer_pattern = "gll";
+    m.embedding_norm = true;
+    m.gated_ffn = true;
+    m.ffn_bias = m.attention.input_bias = m.attention.output_bias = false;
+    m.norm.kind = NormKind::layer_no_bias;
+    m.norm.position = NormPosition::pre;
+    m.norm.final = true;
+    m.norm.first = false;
+    m.dropout.residual = m.dropout.attention = 0;
+    r.encoder.vocab_size = 50000;
+    r.encoder.mask_share = 0.3;
+    schedule(8e-4, 3000, 1000000, 16384, 1000);
+    return r;
+  }
+  fail("unknown preset \"{}\" (choose from encoder-tiny, bert-base, modernbert-base)", name);
 }
 
 }  // namespace qkv

@@ -12,6 +12,7 @@
 #include "core/json.h"
 #include "core/system/file_descriptor.h"
 #include "io/runs/run_directory.h"
+#include "qkv/encoder.h"
 #include "qkv/language.h"
 #include "qkv/recommendation.h"
 #include "qkv/train.h"
@@ -35,6 +36,13 @@ void visit_recipe(LanguageRecipe& recipe, Visitor&& visit) {
 }
 
 template <class Visitor>
+void visit_recipe(EncoderRecipe& recipe, Visitor&& visit) {
+  visit_fields(recipe.model, visit);
+  visit_fields(recipe.training, visit);
+  visit_fields(recipe.encoder, visit);
+}
+
+template <class Visitor>
 void visit_recipe(RecommendationRecipe& recipe, Visitor&& visit) {
   visit_fields(recipe.model, visit);
   visit_fields(recipe.training, visit);
@@ -44,9 +52,19 @@ void visit_recipe(RecommendationRecipe& recipe, Visitor&& visit) {
 // Whether a value can be set. Others follow from the data or the kind of model.
 template <class R>
 bool is_option(const Field& field) {
-  return field.visibility != Visibility::internal &&
-         (std::is_same_v<R, TranslationRecipe> || field.group != kTranslatorGroup) &&
-         (!std::is_same_v<R, RecommendationRecipe> || field.group != kFineTuningGroup);
+  constexpr bool is_translator = std::is_same_v<R, TranslationRecipe>, is_encoder = std::is_same_v<R, EncoderRecipe>;
+  if (field.visibility == Visibility::internal) return false;
+  if (field.group == kTranslatorGroup) return is_translator;
+  if (field.group == kEncoderGroup) return is_translator || is_encoder;
+  if (field.group == kDecoderGroup) return !is_encoder;
+  if (field.group == kTokenHeadGroup) return is_encoder;
+  return !std::is_same_v<R, RecommendationRecipe> || field.group != kFineTuningGroup;
+}
+
+// Groups of some kinds of models are a part of the group "model".
+std::string_view shown_group(std::string_view group) {
+  constexpr std::string_view kOfModel[] = {"", kTranslatorGroup, kEncoderGroup, kDecoderGroup, kTokenHeadGroup};
+  return std::ranges::find(kOfModel, group) != std::end(kOfModel) ? "model" : group;
 }
 
 template <class R>
@@ -59,7 +77,7 @@ struct OptionLister {
     RecipeOption& option = options.emplace_back();
     option.name = name;
     option.help = field.help;
-    option.group = field.group.empty() || field.group == kTranslatorGroup ? "model" : field.group;
+    option.group = shown_group(field.group);
     option.common = field.visibility == Visibility::common;
     using Type = RecipeOption::Type;
     if constexpr (std::is_same_v<Value, std::vector<std::string>>) {
@@ -149,6 +167,11 @@ void follow(LanguageRecipe& recipe, const nlohmann::json& given) {
   add_names(recipe.given, given);
 }
 
+void follow(EncoderRecipe& recipe, const nlohmann::json& given) {
+  follow(recipe.model, given);
+  add_names(recipe.given, given);
+}
+
 template <class R>
 using RecipeOf = R (*)(const std::string&);
 
@@ -216,18 +239,27 @@ void set_recipe_option(R& recipe, const std::string& name, const std::string& va
 template std::vector<RecipeOption> recipe_options(const TranslationRecipe&);
 template std::vector<RecipeOption> recipe_options(const RecommendationRecipe&);
 template std::vector<RecipeOption> recipe_options(const LanguageRecipe&);
+template std::vector<RecipeOption> recipe_options(const EncoderRecipe&);
 template void merge_recipe_json(TranslationRecipe&, const std::string&, const std::string&);
 template void merge_recipe_json(RecommendationRecipe&, const std::string&, const std::string&);
 template void merge_recipe_json(LanguageRecipe&, const std::string&, const std::string&);
+template void merge_recipe_json(EncoderRecipe&, const std::string&, const std::string&);
 template void set_recipe_options(TranslationRecipe&, const RecipeValues&);
 template void set_recipe_options(RecommendationRecipe&, const RecipeValues&);
 template void set_recipe_options(LanguageRecipe&, const RecipeValues&);
+template void set_recipe_options(EncoderRecipe&, const RecipeValues&);
 template void set_recipe_option(TranslationRecipe&, const std::string&, const std::string&);
 template void set_recipe_option(RecommendationRecipe&, const std::string&, const std::string&);
 template void set_recipe_option(LanguageRecipe&, const std::string&, const std::string&);
+template void set_recipe_option(EncoderRecipe&, const std::string&, const std::string&);
 
 void check(const TextConfig& config) { check_ranges(config, "training: "); }
 void check(const LanguageConfig& config) { check_ranges(config, "training: "); }
+void check(const EncoderConfig& config) {
+  check_ranges(config, "training: ");
+  if (const double sum = config.mask_token_share + config.random_token_share; sum > 1)
+    fail("training: mask_token_share and random_token_share must add up to at most 1 (add up to {:g})", sum);
+}
 void check(const RecommendationConfig& config) { check_ranges(config, "training: "); }
 void check(const TrainingConfig& config) { check_ranges(config, "training: "); }
 
@@ -241,6 +273,13 @@ TranslationRecipe translation_recipe(const RecipeChoice& choice) {
 LanguageRecipe language_recipe(const RecipeChoice& choice) {
   LanguageRecipe recipe = choice.init.empty() ? preset_of(choice, kLanguagePreset, language_preset)
                                               : fine_tuning_of(choice, language_fine_tuning);
+  recipe.fit = true;
+  return with_values(std::move(recipe), choice);
+}
+
+EncoderRecipe encoder_recipe(const RecipeChoice& choice) {
+  EncoderRecipe recipe = choice.init.empty() ? preset_of(choice, kEncoderPreset, encoder_preset)
+                                             : fine_tuning_of(choice, encoder_fine_tuning);
   recipe.fit = true;
   return with_values(std::move(recipe), choice);
 }

@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <limits>
+#include <set>
 
 #include "core/fields.h"
 #include "tests/support/errors.h"
@@ -42,7 +43,7 @@ TEST(Config, JsonContainsEveryField) {
   const ModelConfig config = {
       11, 11, 1, 2, 32, {2, 1, 15, 17, false, false, 8, 0.5, 30, 5, 4, true, true, "lg"}, 48, Activation::gelu, true, false, false,
       Positions::halves, {500, 2, RotaryScaling::yarn, 77, 2, 3, 1.5, 6, 50}, true, true, 24, 2,
-      {NormKind::rms, NormPosition::pre, true, 0.001, false}, Sublayers::parallel, true, false, false, true, 30, 99,
+      {NormKind::rms, NormPosition::pre, true, 0.001, false}, Sublayers::parallel, true, false, false, true, 30, TokenHead::dense, 99,
       {0.5, 0.25, 0.125}};
   // clang-format on
   ModelConfig read;  // without check(), which rejects parallel sublayers next to cross-attention
@@ -50,12 +51,13 @@ TEST(Config, JsonContainsEveryField) {
   EXPECT_EQ(read, config);
   ItemInputs items;
   std::vector<std::string> names;
+  const std::set<std::string_view> groups = {"model", kTranslatorGroup, kEncoderGroup, kDecoderGroup, kTokenHeadGroup};
   visit_fields(read, items, [&](std::string_view name, auto&, const Field& field) {
     EXPECT_FALSE(field.help.empty()) << name;
-    EXPECT_TRUE(field.group == "model" || field.group == kTranslatorGroup) << name;
+    EXPECT_TRUE(groups.contains(field.group)) << name;
     names.emplace_back(name);
   });
-  EXPECT_EQ(names.size(), 55u);
+  EXPECT_EQ(names.size(), 56u);
   EXPECT_EQ(std::vector(names.end() - 6, names.end()),
             (std::vector<std::string>{"item_features", "max_length", "gap_buckets", "dropout", "attention_dropout",
                                       "ffn_dropout"}));
@@ -139,9 +141,11 @@ TEST(Config, CheckRejectsFieldsOfASideThatTheModelLacks) {
   EXPECT_EQ(error_after([](auto& c) { without_decoder(c), c.shared_embeddings = true; }),
             "shared_embeddings must be false if decoder_layers is 0 (is true)");
   EXPECT_EQ(error_after([](auto& c) { without_decoder(c), c.tied_output = true; }),
-            "tied_output must be false if decoder_layers is 0 (is true)");
+            "tied_output must be false if decoder_layers is 0 and token_head is none (is true)");
   EXPECT_EQ(error_after([](auto& c) { without_decoder(c), c.output_bias = true; }),
-            "output_bias must be false if decoder_layers is 0 (is true)");
+            "output_bias must be false if decoder_layers is 0 and token_head is none (is true)");
+  EXPECT_EQ(error_after([](auto& c) { c.token_head = TokenHead::output; }),
+            "token_head must be none unless decoder_layers is 0 (is output)");
   EXPECT_EQ(error_after([](auto& c) { without_decoder(c), c.zero_start = true; }),
             "zero_start must be false if decoder_layers is 0 (is true)");
   EXPECT_EQ(error_after(without_decoder, {.features = 3}),

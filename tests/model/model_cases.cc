@@ -153,6 +153,25 @@ std::vector<Case> cases() {
   ModelConfig alone_projected = alone_rotary;
   alone_projected.embedding_width = 9;
   alone_projected.shared_layers = true;
+
+  // Encoders that predict masked tokens: BERT, ModernBERT and ALBERT.
+  ModelConfig bert = learned;
+  bert.decoder_layers = bert.target_vocab = 0;
+  bert.shared_embeddings = bert.zero_start = false;
+  bert.token_head = TokenHead::dense;
+  bert.output_bias = true;
+  bert.activation = Activation::gelu;
+  ModelConfig masked = first;
+  masked.encoder_layers = 3;
+  masked.source_vocab = 13;
+  masked.decoder_layers = masked.target_vocab = 0;
+  masked.token_head = TokenHead::output;
+  masked.tied_output = false;
+  ModelConfig albert = projected;
+  albert.decoder_layers = albert.target_vocab = 0;
+  albert.shared_embeddings = albert.zero_start = albert.ffn_bias = false;
+  albert.token_head = TokenHead::dense;
+  albert.tied_output = true;
   return {{"post-norm, relu, one table", post},
           {"pre-norm, gelu, three tables", pre},
           {"silu, no biases", silu},
@@ -177,7 +196,10 @@ std::vector<Case> cases() {
           {"decoder only, the same, an output softcap", alone_sandwich},
           {"no norm before the first layer, two kinds of layers", first},
           {"projected embeddings, token types, shared layers", projected},
-          {"decoder only, projected embeddings, shared layers", alone_projected}};
+          {"decoder only, projected embeddings, shared layers", alone_projected},
+          {"encoder only, a head like BERT's", bert},
+          {"encoder only, an output layer with a table of its own, an output softcap", masked},
+          {"encoder only, a head that maps to projected embeddings", albert}};
 }
 
 }  // namespace qkv::testing

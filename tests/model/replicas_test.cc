@@ -10,9 +10,16 @@ namespace {
 
 constexpr double kReplicaSmoothing = 0.1;
 
-ModelConfig replica_config(int64_t encoder_layers) {
+// No decoder layers: an encoder that predicts masked tokens.
+ModelConfig replica_config(int64_t encoder_layers, int64_t decoder_layers = 2) {
   ModelConfig config = testing::small_config();
   config.encoder_layers = encoder_layers;
+  config.decoder_layers = decoder_layers;
+  if (decoder_layers == 0) {
+    config.target_vocab = 0;
+    config.shared_embeddings = false;
+    config.token_head = TokenHead::dense;
+  }
   if (encoder_layers == 0) config.source_vocab = 0, config.shared_embeddings = false;
   config.max_length = 90;
   return config;
@@ -40,11 +47,14 @@ ReplicaResult loss_and_gradient(Replicas& replicas, const Transformer<float>& mo
   std::ranges::fill(model.parameters().gradients(), 1.0f);
   const auto loss_of = [&](const Transformer<float>& replica, const Batch& slice, int64_t first, Context& c) {
     EXPECT_EQ(batch.labels[to_size(first)], slice.labels[0]);
-    EXPECT_EQ(batch.target.ids[to_size(first)], slice.target.ids[0]);
+    if (batch.masked.empty())
+      EXPECT_EQ(batch.target.ids[to_size(first)], slice.target.ids[0]);
+    else
+      EXPECT_EQ(batch.source.ids[to_size(batch.masked[to_size(first)])], slice.source.ids[to_size(slice.masked[0])]);
     return replica.loss_and_gradient(slice, Objective{kReplicaSmoothing}, c);
   };
   const Loss loss = replicas.loss_and_gradient(model, batch, loss_of, context);
-  EXPECT_EQ(loss.tokens, batch.target.tokens());
+  EXPECT_EQ(loss.tokens, std::ssize(batch.labels));
   const std::span<const float> gradients = model.parameters().gradients();
   return {loss.loss, {gradients.begin(), gradients.end()}};
 }
@@ -61,8 +71,7 @@ std::pair<double, std::vector<Real>> at_once(const Batch& batch, Transformer<Rea
 }
 
 TEST(Replicas, GiveTheGradientOfTheWholeBatch) {
-  for (const int64_t encoder_layers : {0, 2}) {
-    const ModelConfig config = replica_config(encoder_layers);
+  for (const ModelConfig& config : {replica_config(0), replica_config(2), replica_config(2, 0)}) {
     const Batch batch = uneven_batch(config);
     Transformer<float> model(config, inputs_of(config));
     Transformer<double> precise(config, inputs_of(config));

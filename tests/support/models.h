@@ -60,8 +60,15 @@ inline void append_pair(Batch& batch, std::vector<int32_t> x, std::vector<int32_
   batch.target.append(y);
 }
 
+// Makes a batch one of an encoder alone: without targets, and with a random label for the first and every third token.
+inline void mask_sources(Batch& batch, int64_t vocab, Random& random) {
+  batch.target.clear();
+  for (int32_t token = 0; token < batch.source.tokens(); token += 3) batch.masked.push_back(token);
+  batch.labels = random_tokens(std::ssize(batch.masked), vocab, random);
+}
+
 // Pair i has source_lengths[i] and target_lengths[i] tokens, the end token included. For a decoder-only model there are
-// no sources.
+// no sources, for an encoder alone no targets.
 inline Batch random_batch(const ModelConfig& config, std::span<const int64_t> source_lengths,
                           std::span<const int64_t> target_lengths, uint64_t seed, const ItemInputs& items = {}) {
   Random random(seed, Stream::test);
@@ -69,9 +76,10 @@ inline Batch random_batch(const ModelConfig& config, std::span<const int64_t> so
   for (size_t i = 0; i < source_lengths.size(); i++) {
     std::vector<int32_t> x;
     if (config.has_encoder()) x = random_tokens(source_lengths[i] - 1, config.source_vocab, random);
-    append_pair(batch, std::move(x), random_tokens(target_lengths[i] - 1, config.target_vocab, random));
+    append_pair(batch, std::move(x), random_tokens(target_lengths[i] - 1, config.output_vocab(), random));
   }
   if (!config.has_encoder()) batch.source.clear();
+  if (!config.has_decoder()) mask_sources(batch, config.source_vocab, random);
   if (config.token_types > 0)
     for (int64_t n = 0; n < batch.source.tokens(); n++)
       batch.source.types.push_back(static_cast<int32_t>(random.below(static_cast<uint64_t>(config.token_types))));

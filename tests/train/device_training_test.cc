@@ -34,7 +34,7 @@ class DeviceTrainingTest : public ::testing::Test {
 
   std::vector<TrainingCase> cases() const {
     return {testing::translation_case(directory_), testing::recommendation_case(directory_, false),
-            testing::language_case(directory_)};
+            testing::language_case(directory_), testing::encoder_case(directory_)};
   }
   std::string error_of_training(const std::string& json) const {
     const TrainingCase c = testing::language_case(directory_);

@@ -13,6 +13,7 @@
 #include "core/to_size.h"
 #include "io/runs/run.h"
 #include "io/weights/weights.h"
+#include "qkv/encoder.h"
 #include "qkv/language.h"
 #include "qkv/recommendation.h"
 #include "qkv/train.h"
@@ -179,8 +180,34 @@ PoisonCase poisoned_recommendation(const TempDir& directory) {
       }};
 }
 
+// Without masks every token is read in every epoch. The dev text is the end of the text.
+PoisonCase poisoned_encoder(const TempDir& directory) {
+  std::string text;
+  for (int64_t n = 0; n < 200; n++) text += n == 76 ? "Z\n" : fmt::format("{:03} is a number\n", n * 7919 % 1000);
+  const EncoderFiles files{{directory / "lines.txt"}};
+  spill(files.text.front(), text);
+  return {
+      "encoder", "source_embedding.weight", "line 77 of " + (directory / "lines.txt"),
+      [](const RunDirectory& run) { return read_run<EncoderRun>(run).codec.encode("Z", "").back(); },
+      [=](const std::string& init, const std::string& json, const std::string& out, const TrainingObserver& observer) {
+        EncoderRecipe recipe = encoder_preset("encoder-tiny");
+        nlohmann::json values = nlohmann::json::parse(kPoisonRecipe);
+        values.erase("decoder_layers");
+        merge_recipe_json(recipe, values.dump(), "");
+        merge_recipe_json(recipe, R"({"encoder_layers": 1, "schedule": "constant", "lines": true,
+                "mask_token_share": 0, "random_token_share": 0})",
+                          "");
+        if (init.empty()) merge_recipe_json(recipe, R"({"vocab_size": 60})", "");
+        merge_recipe_json(recipe, json, "");
+        EncoderFiles own = files;
+        own.init = init;
+        return train_encoder(own, recipe, out, observer);
+      }};
+}
+
 std::vector<PoisonCase> poison_cases(const TempDir& directory) {
-  return {poisoned_translation(directory), poisoned_language(directory), poisoned_recommendation(directory)};
+  return {poisoned_translation(directory), poisoned_language(directory), poisoned_recommendation(directory),
+          poisoned_encoder(directory)};
 }
 
 // Returns a run to start from, in which the embedding of the token is so large that the model computes infinity.

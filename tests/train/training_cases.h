@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/random.h"
+#include "qkv/encoder.h"
 #include "qkv/language.h"
 #include "qkv/recommendation.h"
 #include "qkv/train.h"
@@ -78,6 +79,22 @@ inline TrainingCase language_case(const TempDir& directory) {
             merge_recipe_json(recipe, R"({"schedule": "constant"})", "");
             merge_recipe_json(recipe, json, "");
             return train_language_model({{directory / "text.txt"}}, recipe, out, observer);
+          }};
+}
+
+// kSmallRecipe has decoder layers, which an encoder lacks.
+inline constexpr const char* kSmallEncoder =
+    R"({"d_model": 16, "heads": 2, "ffn": 16, "encoder_layers": 1, "max_length": 16, "lines": true, "vocab_size": 60,
+    "batch_tokens": 64, "warmup_steps": 0, "learning_rate": 0.01, "dropout": 0.2, "max_epochs": 0, "eval_every": 0,
+    "ema_decay": 0.9, "schedule": "constant"})";
+
+inline TrainingCase encoder_case(const TempDir& directory) {
+  spill(directory / "lines.txt", lines_of_sentences(300, 4));
+  return {"encoder", [&](const std::string& json, const std::string& out, const TrainingObserver& observer) {
+            EncoderRecipe recipe = encoder_preset("encoder-tiny");
+            merge_recipe_json(recipe, kSmallEncoder, "");
+            merge_recipe_json(recipe, json, "");
+            return train_encoder({{directory / "lines.txt"}}, recipe, out, observer);
           }};
 }
 

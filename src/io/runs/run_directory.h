@@ -23,6 +23,7 @@ class RunDirectory {
   std::string chat_template() const { return root_ + "/chat_template.jinja"; }
   std::string chat_templates() const { return root_ + "/additional_chat_templates"; }
   std::string embedding() const { return root_ + "/embedding.json"; }
+  std::string encoder() const { return root_ + "/encoder.json"; }     // how an encoder was trained
   std::string dense() const { return root_ + "/dense.safetensors"; }  // linear layers after the pooling
   std::string classification() const { return root_ + "/classification.json"; }
   std::string classifier() const { return root_ + "/classifier.safetensors"; }  // the weights of the head

@@ -41,6 +41,7 @@ void fill_largest_batch(const ModelConfig& model, int64_t tokens, int64_t longes
   for (int64_t left = tokens; left > 0; left -= length) {
     ids.assign(to_size(std::min(left, length)), 0);
     if (model.has_encoder()) batch.source.append(ids);
+    if (!model.has_decoder()) continue;
     batch.target.append(ids);
     batch.labels.insert(batch.labels.end(), ids.begin(), ids.end());
   }

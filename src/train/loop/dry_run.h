@@ -20,8 +20,8 @@ size_t room_for_steps(size_t used, size_t fixed);
 // bytes for all else. Throws Error with the numbers if it does not suffice.
 void rehearse_within_memory(size_t taken, int64_t batch_tokens, FunctionRef<void()> f);
 
-// Assigns a batch of `tokens` tokens on each side, in sequences of `longest` tokens. Afterwards it has capacity for
-// every batch of training.
+// Assigns a batch of `tokens` tokens on each side that the model has, in sequences of `longest` tokens. Tokens of an
+// encoder alone have no labels. Afterwards it has capacity for every batch of training.
 void fill_largest_batch(const ModelConfig& model, int64_t tokens, int64_t longest, Batch& batch);
 
 // Uses as much of the arena as average_weights (io/weights/weights.h).

@@ -33,6 +33,8 @@ TRAINED = {  # run -> (options of qkv train, steps)
     "recommender": ("recommend --data data/log.csv --features data/titles.csv --feature-columns item,genre,title:words "
                     f"{SMALL} --time-gaps true --transitions true --decoder-layers 1 --batch-tokens 64 --eval-every 6 "
                     "--moments bfloat16 --schedule inverse_sqrt", 12),
+    "masked": (f"encoder --text data/train.en --lines --vocab-size 60 {SMALL} --encoder-layers 1 --batch-tokens 96 "
+               "--schedule inverse_sqrt --eval-every 8", 16),
     "adapter": (f"lm --init language --text data/train.en {TRAINING} --lora-rank 2 --batch-tokens 96 --eval-every 8",
                 16),
 }
@@ -52,6 +54,7 @@ OUTPUTS = {  # file of expected/ -> command
     "recommender.json": "recommend recommender --user u0005 --explain --json",
     "recommender.evaluation.json": "evaluate recommender --json",
     "encoder.txt": "embed encoder --file data/lines.en",
+    "masked.txt": "embed masked --file data/lines.en",
     "translator.vectors.txt": "embed translator --file data/lines.en",
     "classifier.json": "classify classifier --file data/lines.en --json",
     "reranker.json": "rerank reranker --query dog --file data/lines.en --json",
