@@ -507,3 +507,6 @@ def train_recommender(
 def train_language_model(
     arguments: dict[str, Any], options: dict[str, Any], callables: tuple[Callable[..., bool], ...]
 ) -> bool: ...
+def train_encoder(
+    arguments: dict[str, Any], options: dict[str, Any], callables: tuple[Callable[..., bool], ...]
+) -> bool: ...

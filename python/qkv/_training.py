@@ -13,7 +13,7 @@ from ._tables import Tabular, is_tabular, listed, log_files, text_files
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from ._options import LanguageRecipe, RecommendationRecipe, TranslationRecipe
+    from ._options import EncoderRecipe, LanguageRecipe, RecommendationRecipe, TranslationRecipe
 
 Path = Union[str, "os.PathLike[str]"]
 Texts = Union[Path, Tabular]  # a file, or a table or column of pandas, polars or pyarrow
@@ -191,16 +191,75 @@ def train_language_model(
 
     Raises qkv.Error, a ValueError, that names the file or option, and TypeError for an unknown option.
     """
-    text, dev = listed(text), listed(dev)
+    return _train_on_text(_qkv.train_language_model, (text, dev), tokenizer_model, init, (out, preset, config, options),
+                          Reporter(on_step, on_evaluation, on_message, progress))
+
+
+@documents_options("EncoderRecipe")
+def train_encoder(
+    text: Texts | Iterable[Texts],
+    out: Path,
+    *,
+    dev: Texts | Iterable[Texts] = (),
+    tokenizer_model: Path | None = None,
+    init: Path | None = None,
+    preset: str | None = None,
+    config: Path | Mapping[str, Any] | None = None,
+    on_step: Callable[[StepReport], object] | None = None,
+    on_evaluation: Callable[[EvaluationReport], object] | None = None,
+    on_message: Callable[[str], object] | None = None,
+    progress: bool | None = None,
+    **options: Unpack[EncoderRecipe],
+) -> TrainingResult:
+    """Trains an encoder on plain text into the run directory `out`, as `qkv train encoder` does.
+
+    Some tokens are masked, and the model predicts them (docs/encoders.md). qkv.Embedder loads the run. The same
+    arguments give the same bytes as the program. A run is resumed, and training is stopped, as by train_translator.
+
+    >>> result = qkv.train_encoder("text.txt", "runs/encoder", d_model=16, heads=2, encoder_layers=1, ffn=16,
+    ...                            vocab_size=60, max_steps=3, progress=False)
+    >>> "perplexity" in result.evaluation.measures, qkv.Embedder("runs/encoder").width
+    (True, 16)
+
+    text: one or more files of plain text. A file may also be a column of strings, each a document, of pandas, polars or
+        pyarrow; document_end then has its default unless it is given, and lines must be False.
+    out: run directory to write.
+    dev: text for evaluation; by default the end of the text.
+    tokenizer_model: SentencePiece model with a piece "<mask>" or "[MASK]"; trained if None.
+    init: run of an encoder to train further; its shape and tokenizer are kept.
+    preset: "encoder-tiny", "bert-base" or "modernbert-base"; None is "encoder-tiny", or the values for fine-tuning with
+        init.
+    config: JSON file with options, or a dict of them; those given as keyword arguments take precedence.
+    on_step: called after each step; a true result stops training after its state is saved.
+    on_evaluation: called after each evaluation; a true result stops training likewise.
+    on_message: called with lines about the data, memory and the reason for the end, which the result has as well.
+    progress: False shows no progress bar; None shows one if tqdm is installed; True requires tqdm.
+
+    The options below have the defaults of the preset "encoder-tiny". qkv.set_threads sets the number of threads.
+
+    Raises qkv.Error, a ValueError, that names the file or option, and TypeError for an unknown option.
+    """
+    return _train_on_text(_qkv.train_encoder, (text, dev), tokenizer_model, init, (out, preset, config, options),
+                          Reporter(on_step, on_evaluation, on_message, progress))
+
+
+def _train_on_text(
+    train: Train,
+    texts: tuple[Texts | Iterable[Texts], Texts | Iterable[Texts]],
+    tokenizer_model: Path | None,
+    init: Path | None,
+    choice: tuple[Path, str | None, Path | Mapping[str, Any] | None, Any],
+    reporter: Reporter,
+) -> TrainingResult:
+    (text, dev), (out, preset, config, options) = [listed(own) for own in texts], choice
     if any(is_tabular(own) for own in [*text, *dev]):
         options.setdefault("document_end", _DOCUMENT_END)
     end = options.get("document_end", _DOCUMENT_END)
-    with text_files("text", text, end) as text_paths, text_files("dev", dev, end) as dev_paths, \
-            Reporter(on_step, on_evaluation, on_message, progress) as reporter:
+    with text_files("text", text, end) as text_paths, text_files("dev", dev, end) as dev_paths, reporter:
         arguments = {
             "text": text_paths, "dev": dev_paths, "tokenizer_model": _path(tokenizer_model), "init": _path(init),
         }
-        return _train(_qkv.train_language_model, arguments, out, preset, config, options, reporter)
+        return _train(train, arguments, out, preset, config, options, reporter)
 
 
 def _path(path: Path | None) -> str:

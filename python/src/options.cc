@@ -13,6 +13,7 @@
 #include "qkv/generator.h"
 #include "qkv/import.h"
 #include "qkv/jobs.h"
+#include "qkv/encoder.h"
 #include "qkv/language.h"
 #include "qkv/layers.h"
 #include "qkv/recommendation.h"
@@ -272,6 +273,7 @@ void bind_options(nb::module_& m) {
     all["TranslationRecipe"] = recipe_fields(recipe_options(translation_preset(kTranslationPreset)));
     all["RecommendationRecipe"] = recipe_fields(recipe_options(recommendation_preset(kRecommendationPreset)));
     all["LanguageRecipe"] = recipe_fields(recipe_options(language_preset(kLanguagePreset)));
+    all["EncoderRecipe"] = recipe_fields(recipe_options(encoder_preset(kEncoderPreset)));
     return all;
   });
 }

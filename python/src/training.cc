@@ -8,6 +8,7 @@
 
 #include "bindings.h"
 #include "options.h"
+#include "qkv/encoder.h"
 #include "qkv/error.h"
 #include "qkv/field.h"
 #include "qkv/language.h"
@@ -160,6 +161,20 @@ bool train_language_model(const nb::dict& arguments, const nb::dict& values, con
   });
 }
 
+bool train_encoder(const nb::dict& arguments, const nb::dict& values, const nb::tuple& callables) {
+  EncoderFiles files;
+  OptionReader reader(arguments);
+  reader("text", files.text);
+  reader("dev", files.dev);
+  reader("tokenizer_model", files.tokenizer);
+  reader("init", files.init);
+  const auto options = recipe_options(encoder_preset(kEncoderPreset));
+  const RecipeChoice choice = read_choice(reader, files.init, options, values, "train_encoder");
+  return train_with(callables, [&](const TrainingObserver& observer) {
+    return qkv::train_encoder(files, encoder_recipe(choice), choice.out, observer);
+  });
+}
+
 // Returns pairs of a name and measures.
 std::vector<std::pair<std::string, Measures>> pairs_of(const std::vector<EvaluationReport::Candidate>& candidates) {
   std::vector<std::pair<std::string, Measures>> pairs;
@@ -197,6 +212,7 @@ void bind_training(nb::module_& m) {
   m.def("train_translator", train_translator);
   m.def("train_recommender", train_recommender);
   m.def("train_language_model", train_language_model);
+  m.def("train_encoder", train_encoder);
 }
 
 }  // namespace qkv::python

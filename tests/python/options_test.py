@@ -20,6 +20,7 @@ METHODS = {
     "TranslationRecipe": qkv.train_translator,
     "RecommendationRecipe": qkv.train_recommender,
     "LanguageRecipe": qkv.train_language_model,
+    "EncoderRecipe": qkv.train_encoder,
 }
 
 

@@ -18,6 +18,8 @@ LANGUAGE = {"d_model": 16, "heads": 2, "decoder_layers": 1, "ffn": 16, "max_leng
             "dropout": 0.1, "eval_every": 5, "max_steps": 10}
 TRANSLATION = {"encoder_layers": 1, "decoder_layers": 1, "d_model": 32, "ffn": 32, "vocab_size": 300,
                "batch_tokens": 256, "max_length": 40, "warmup_steps": 20, "max_steps": 8, "eval_every": 4}
+ENCODER = {"d_model": 16, "heads": 2, "encoder_layers": 1, "ffn": 16, "max_length": 16, "batch_tokens": 256,
+           "vocab_size": 40, "warmup_steps": 2, "max_steps": 8}
 RECOMMENDATION = {"d_model": 16, "ffn": 16, "max_length": 20, "batch_tokens": 512, "max_steps": 8}
 
 
@@ -66,6 +68,19 @@ def test_a_translator_has_the_bytes_of_the_program(corpus, run_program, tmp_path
     assert (result.run, result.finished, result.steps) == (str(tmp_path / "python"), True, 8)
     assert result.evaluation.step == 8 and set(result.evaluation.measures) == {"loss", "perplexity", "bleu"}
     assert result.messages[-1].startswith("done after 8 steps")
+
+
+def test_an_encoder_has_the_bytes_of_the_program(text, run_program, tmp_path):
+    run_program("train", "encoder", "--text", text, "--out", tmp_path / "program", "--lines", *flags(ENCODER),
+                "--threads", 1)
+    result = qkv.train_encoder(text, tmp_path / "python", lines=True, progress=False, **ENCODER)
+    expect_same_bytes(tmp_path / "program", tmp_path / "python")
+    assert set(result.evaluation.measures) == {"loss", "perplexity"}
+    vectors = qkv.Embedder(tmp_path / "python").embed(["0123", "9876"])
+    assert vectors.shape == (2, 16)
+    further = qkv.train_encoder(text, tmp_path / "further", init=tmp_path / "python", lines=True, max_steps=2,
+                                batch_tokens=256, progress=False)
+    assert further.messages[0].startswith(f"starting from {tmp_path / 'python'}: learning_rate 0.0002")
 
 
 def test_a_fine_tuned_translator_has_the_bytes_of_the_program(trained, corpus, run_program, tmp_path):
@@ -254,6 +269,11 @@ def translator(**options):
     (lambda: qkv.train_recommender("nowhere.csv", "nowhere", lora_rank=3), TypeError,
      "train_recommender() got an unexpected keyword argument 'lora_rank'"),
     (lambda: qkv.train_language_model("nowhere.txt", "nowhere"), qkv.Error, "nowhere.txt: "),
+    (lambda: qkv.train_encoder("nowhere.txt", "nowhere"), qkv.Error, "nowhere.txt: "),
+    (lambda: qkv.train_encoder("nowhere.txt", "nowhere", mask_share=2), qkv.Error,
+     "training: mask_share must be above 0 and below 1 (is 2)"),
+    (lambda: qkv.train_encoder("nowhere.txt", "nowhere", decoder_layers=2), TypeError,
+     "train_encoder() got an unexpected keyword argument 'decoder_layers'"),
     (lambda: qkv.train_language_model("nowhere.txt", "nowhere", unit="words"), qkv.Error,
      "recipe: unit must be one of characters, bytes, "),
 ])
