@@ -21,6 +21,7 @@ OPTIONS = {  # type of keyword arguments -> where they are described
     "TranslationRecipe": "docs/commands.md#qkv-train-translate",
     "RecommendationRecipe": "docs/commands.md#qkv-train-recommend",
     "LanguageRecipe": "docs/commands.md#qkv-train-lm",
+    "EncoderRecipe": "docs/commands.md#qkv-train-encoder",
     "LayerOptions": "docs/commands.md#qkv-train-translate",
 }
 INDEX = """# Python names
