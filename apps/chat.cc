@@ -33,6 +33,7 @@ constexpr const char* kHelp =
 struct ChatCommandOptions {
   std::string run, chat_template, system, variables;
   qkv::GenerateOptions generate;
+  qkv::Placement placement;
 };
 
 // The effect of Ctrl-C: it stops an answer, and a second time ends the program; elsewhere it only says how to end.
@@ -147,7 +148,7 @@ bool execute(Conversation& conversation, std::string_view line) {
 }
 
 void chat(const ChatCommandOptions& options) {
-  const qkv::Generator generator(options.run);
+  const qkv::Generator generator(options.run, qkv::Generator::kCacheBytes, options.placement);
   Conversation conversation(generator, options);
   const bool is_terminal = ::isatty(STDIN_FILENO) == 1 && ::isatty(STDOUT_FILENO) == 1;
   if (is_terminal) {
@@ -190,6 +191,7 @@ void add_chat_command(CLI::App& app) {
                    "Further variables of the template as a JSON object, such as {\"enable_thinking\": false}")
       ->type_name("JSON");
   add_options(*command, options->generate, {"slide", "alternatives", "batch"});
+  add_options(*command, options->placement);
   add_threads_option(*command);
   command->callback([options, command] {
     take_defaults(*command, options->generate, default_options(options->run));

@@ -18,6 +18,7 @@ struct ClassifyCommand {
   std::string run, file = "-", input;
   bool json = false;
   qkv::ClassifyOptions classify;
+  qkv::Placement placement;
   PartsOptions parts;
 
   qkv::ClassifyForm form() const {
@@ -27,7 +28,7 @@ struct ClassifyCommand {
 };
 
 void classify(const ClassifyCommand& options) {
-  const qkv::Classifier classifier(options.run);
+  const qkv::Classifier classifier(options.run, options.placement);
   listen_for_interrupts();
   qkv::LineReader lines(options.input.empty() ? options.file : options.input, stop_if_interrupted);
   qkv::LineOutput output{print_out};
@@ -41,7 +42,7 @@ void classify(const ClassifyCommand& options) {
 
 void classify_parts(const ClassifyCommand& options) {
   PartsJob job(options.parts);
-  const qkv::Classifier classifier(options.run);
+  const qkv::Classifier classifier(options.run, options.placement);
   classifier.classify({}, options.classify);  // checks the options
   job.run([&](qkv::LineReader& lines, const qkv::LineOutput& output) {
     qkv::classify_lines(classifier, lines, options.classify, options.form(), output);
@@ -66,6 +67,7 @@ void add_classify_command(CLI::App& app) {
       ->type_name("FILE")
       ->excludes(file);
   add_options(*command, options->classify);
+  add_options(*command, options->placement);
   command->add_flag("--json", options->json, "Print one JSON object per line: text, labels with scores");
   add_parts_options(*command, options->parts, {"--file", "--input"});
   add_threads_option(*command);

@@ -20,6 +20,7 @@ struct EmbedOptions {
   const CLI::Option* npy_option = nullptr;
   bool json = false;
   qkv::EmbedOptions embed;
+  qkv::Placement placement;
   PartsOptions parts;
 
   qkv::VectorForm form() const {
@@ -40,7 +41,7 @@ void write_npy(const std::string& path, const qkv::Embedder& embedder, qkv::Line
 
 void embed(const EmbedOptions& options) {
   if (options.form() == qkv::VectorForm::npy && options.npy.empty()) throw qkv::Error("--npy: requires a file");
-  const qkv::Embedder embedder(options.run);
+  const qkv::Embedder embedder(options.run, options.placement);
   listen_for_interrupts();
   qkv::LineReader lines(options.file, stop_if_interrupted);
   qkv::LineOutput output{print_out};
@@ -58,7 +59,7 @@ void embed(const EmbedOptions& options) {
 void embed_parts(const EmbedOptions& options) {
   if (!options.npy.empty()) throw qkv::Error(fmt::format("--npy {}: takes no file with --in", options.npy));
   PartsJob job(options.parts, options.form() == qkv::VectorForm::npy ? ".npy" : "");
-  const qkv::Embedder embedder(options.run);
+  const qkv::Embedder embedder(options.run, options.placement);
   embedder.embed({}, options.embed);  // checks the options
   job.run([&](qkv::LineReader& lines, const qkv::LineOutput& output) {
     qkv::embed_lines(embedder, lines, options.embed, options.form(), output);
@@ -75,6 +76,7 @@ void add_embed_command(CLI::App& app) {
       ->type_name("FILE")
       ->capture_default_str();
   add_options(*command, options->embed);
+  add_options(*command, options->placement);
   CLI::Option* json = command->add_flag("--json", options->json, "Print one JSON object per line: text and vector");
   options->npy_option = command
                             ->add_option("--npy", options->npy,

@@ -21,6 +21,7 @@ struct GenerateOptions {
   std::string run, prompt, prompts_file, context = "slide";
   bool stream = false, json = false;
   qkv::GenerateOptions generate;
+  qkv::Placement placement;
   PartsOptions parts;
 };
 
@@ -47,7 +48,7 @@ void stream(const qkv::Generator& generator, const std::vector<std::string>& pro
 }
 
 void generate(const GenerateOptions& options) {
-  const qkv::Generator generator(options.run);
+  const qkv::Generator generator(options.run, qkv::Generator::kCacheBytes, options.placement);
   std::vector<std::string> prompts = {options.prompt};
   if (!options.prompts_file.empty()) prompts = qkv::read_lines(options.prompts_file);
   listen_for_interrupts();
@@ -62,7 +63,7 @@ void generate(const GenerateOptions& options) {
 
 void generate_parts(const GenerateOptions& options) {
   PartsJob job(options.parts);
-  const qkv::Generator generator(options.run);
+  const qkv::Generator generator(options.run, qkv::Generator::kCacheBytes, options.placement);
   generator.generate_all({}, options.generate);  // checks the options
   job.run([&](qkv::LineReader& lines, const qkv::LineOutput& output) {
     qkv::generate_lines(generator, qkv::read_all(lines), options.generate, options.json, output);
@@ -80,6 +81,7 @@ void add_generate_command(CLI::App& app) {
       ->type_name("FILE")
       ->excludes(prompt);
   add_options(*command, options->generate, {"slide", "alternatives"});
+  add_options(*command, options->placement);
   command
       ->add_option("--context", options->context,
                    "At the model's max_length: slide discards the older half of the text and continues, stop ends it")

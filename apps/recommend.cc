@@ -26,6 +26,7 @@ struct RecommendOptions {
   const CLI::Option* history_option = nullptr;
   qkv::RecommenderTables tables;
   qkv::RecommendOptions recommend;
+  qkv::Placement placement;
   PartsOptions parts;
   bool include_seen = false, exclude_seen = false, json = false, all_users = false, csv = false;
 
@@ -123,7 +124,7 @@ void recommend(RecommendOptions& options) {
     throw CLI::RequiresError("--out", "--in or --all-users");
   std::optional<PartsJob> job;
   if (options.parts.given()) job.emplace(options.parts);
-  const qkv::Recommender recommender(options.run, options.tables);
+  const qkv::Recommender recommender(options.run, options.tables, options.placement);
   for (const std::string& line : recommender.messages()) note(line);
   const qkv::Titles titles = read_titles(options, recommender);
   if (options.include_seen || options.exclude_seen) options.recommend.exclude_seen = options.exclude_seen;
@@ -186,6 +187,7 @@ void add_recommend_command(CLI::App& app) {
       ->check(CLI::IsMember({"test", "validation"}))
       ->type_name("PART");
   add_options(*command, options->recommend, {"exclude_seen", "allow", "deny"});
+  add_options(*command, options->placement);
   command->add_flag("--include-seen", options->include_seen,
                     "Also recommend items of the history (default of a run trained with --repeats)");
   command->add_flag("--exclude-seen", options->exclude_seen, "Do not recommend items of the history")

@@ -21,6 +21,7 @@ struct RerankCommand {
   CLI::Option* query_option = nullptr;
   bool json = false;
   qkv::RerankOptions rerank;
+  qkv::Placement placement;
 };
 
 // Ranks all lines of a file for the query of the command line.
@@ -76,10 +77,11 @@ void add_rerank_command(CLI::App& app) {
       ->capture_default_str()
       ->excludes(options->query_option);
   add_options(*command, options->rerank);
+  add_options(*command, options->placement);
   command->add_flag("--json", options->json, "Print JSON, with the index of each text");
   add_threads_option(*command);
   command->callback([options] {
-    const qkv::Classifier classifier(options->run);
+    const qkv::Classifier classifier(options->run, options->placement);
     listen_for_interrupts();
     options->query_option->count() > 0 ? rerank_lines(*options, classifier) : rerank_requests(*options, classifier);
   });

@@ -20,10 +20,11 @@ struct SummarizeCommand {
   std::vector<std::string> files = {"-"};
   bool lines = false, json = false;
   qkv::TranslateOptions summarize;
+  qkv::Placement placement;
 };
 
 void summarize(const SummarizeCommand& command) {
-  const qkv::Translator translator(command.run);
+  const qkv::Translator translator(command.run, {}, command.placement);
   listen_for_interrupts();
   qkv::LineOutput output{print_out};
   output.note = [](const std::string& text) { print_error("qkv: {}\n", text); };
@@ -50,6 +51,7 @@ void add_summarize_command(CLI::App& app) {
   command->add_flag("--json", options->json,
                     "Print one JSON object per text: file, source, hypotheses, tokens, scores");
   add_options(*command, options->summarize, {qkv::kNotOfSummaries.begin(), qkv::kNotOfSummaries.end()});
+  add_options(*command, options->placement);
   require_sampling(*command);
   add_threads_option(*command);
   command->callback([options, command] {

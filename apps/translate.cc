@@ -29,6 +29,7 @@ struct TranslateOptions {
   std::string input = "-", prefix, prefixes, targets, glossary, report;
   std::vector<std::string> ensemble, pivot_languages;
   qkv::TranslateOptions translate;
+  qkv::Placement placement;
   std::vector<qkv::TranslateOptions> steps = {};  // of each run
   qkv::TranslationForm form;
   PartsOptions parts;
@@ -40,7 +41,7 @@ struct TranslateOptions {
 // Loads the runs, and sets the languages of each in its options.
 qkv::PivotTranslator load(TranslateOptions& options) {
   std::vector<qkv::Translator> translators;
-  for (const std::string& run : options.runs) translators.emplace_back(run, options.ensemble);
+  for (const std::string& run : options.runs) translators.emplace_back(run, options.ensemble, options.placement);
   qkv::PivotTranslator chain(std::move(translators));
   if (options.runs.size() > 1) chain.set_languages(options.steps, options.pivot_languages);
   return chain;
@@ -116,7 +117,7 @@ std::vector<std::string> split_at_spaces(const std::string& line) {
 // Scores given targets, a few thousand lines at a time.
 void score(const TranslateOptions& options) {
   constexpr size_t kLines = 4096;
-  const qkv::Translator translator(options.runs.front(), options.ensemble);
+  const qkv::Translator translator(options.runs.front(), options.ensemble, options.placement);
   qkv::LineReader lines(options.input, stop_if_interrupted), targets(options.targets, stop_if_interrupted);
   listen_for_interrupts();
   int64_t number = 0;
@@ -213,6 +214,7 @@ void add_given_text_options(CLI::App& command, TranslateOptions& o) {
 // Adds the options of translation. Those of sampling require --sampling.
 void add_translate_options(CLI::App& command, TranslateOptions& o) {
   add_options(command, o.translate, {"alignment", "glossary"});  // --json turns the first on, and the second has a file
+  add_options(command, o.placement);
   require_sampling(command);
   command
       .add_option("--glossary", o.glossary,

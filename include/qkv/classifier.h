@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "qkv/embedder.h"
+#include "qkv/placement.h"
 
 namespace [[gnu::visibility("default")]] qkv {
 
@@ -139,8 +140,8 @@ struct Ranking {
 class Classifier {
  public:
   // Loads the run of a classifier. Throws Error, naming the file, if the directory is not a complete and valid run of
-  // this kind.
-  explicit Classifier(const std::string& run_directory);
+  // this kind, and for a place where it cannot compute.
+  explicit Classifier(const std::string& run_directory, const Placement& placement = {});
   ~Classifier();
   Classifier(Classifier&&) noexcept;
   Classifier& operator=(Classifier&&) noexcept;

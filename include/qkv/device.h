@@ -109,6 +109,15 @@ typedef struct {
   int64_t reach;
 } qkv_cached_attention;
 
+/* next_tokens.h: the k best tokens of each of N rows. */
+typedef struct {
+  int64_t k;
+  float *logits;        /* [N, k] */
+  int32_t *tokens;      /* [N, k] */
+  float *hidden;        /* [N, hidden_count] */
+  float *lse, *lse_seen; /* [N] */
+} qkv_next_tokens;
+
 /* sampled_loss.h */
 typedef enum { QKV_BINARY = 0, QKV_SAMPLED_SOFTMAX = 1 } qkv_sampled_loss_kind;
 typedef struct {
@@ -219,6 +228,11 @@ typedef struct {
   int (*r_drop_with_gradient)(qkv_element, qkv_matrix a, qkv_matrix b, const int32_t *targets, float smoothing,
                               float alpha, float *loss, float *nll);
   int (*softcap_backward)(qkv_element, qkv_matrix y, float cap, qkv_matrix d);
+
+  /* next_tokens.h. logits = cap(X W' + b), a softcap if cap is not 0; b may be null. `hidden` has distinct columns in
+   * increasing order. All results are float32, or int32. */
+  int (*logits)(qkv_element, qkv_matrix X, qkv_matrix W, const void *b, float cap, qkv_matrix logits);
+  int (*next_tokens)(qkv_matrix logits, const int32_t *hidden, int64_t hidden_count, const qkv_next_tokens *next);
 
   /* sampled_loss.h, gathered_logits.h. log_draws may be null for losses that do not read it. */
   int (*sampled_loss)(qkv_element, qkv_sampled_loss kind, const float *log_draws, qkv_matrix s, float *loss);

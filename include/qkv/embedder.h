@@ -13,6 +13,7 @@
 #include "qkv/attention_map.h"
 #include "qkv/decoding.h"
 #include "qkv/language.h"
+#include "qkv/placement.h"
 
 namespace [[gnu::visibility("default")]] qkv {
 
@@ -123,8 +124,8 @@ struct Embeddings {
 class Embedder {
  public:
   // Loads the run of an encoder, a translator (its encoder) or a language model. Throws Error, naming the file, if the
-  // directory is not a complete and valid run of these kinds.
-  explicit Embedder(const std::string& run_directory);
+  // directory is not a complete and valid run of these kinds, and for a place where it cannot compute.
+  explicit Embedder(const std::string& run_directory, const Placement& placement = {});
   ~Embedder();
   Embedder(Embedder&&) noexcept;
   Embedder& operator=(Embedder&&) noexcept;

@@ -14,6 +14,7 @@
 
 #include "qkv/attention_map.h"
 #include "qkv/decoding.h"
+#include "qkv/placement.h"
 
 namespace [[gnu::visibility("default")]] qkv {
 
@@ -118,10 +119,13 @@ bool holds_language_model(const std::string& run_directory);
 // A language model. Methods are thread-safe; each call uses the thread pool internally.
 class Generator {
  public:
+  static constexpr int64_t kCacheBytes = int64_t{1} << 28;  // default of the constructor
+
   // Loads a run directory. Keys and values of recent texts are cached in up to `cache_bytes` bytes, so that a prompt
   // that shares a prefix with one of them is read only from where they differ. Throws Error, naming the file, if the
-  // run is not a language model, incomplete or damaged.
-  explicit Generator(const std::string& run_directory, int64_t cache_bytes = int64_t{1} << 28);
+  // run is not a language model, incomplete or damaged, and for a place where it cannot compute.
+  explicit Generator(const std::string& run_directory, int64_t cache_bytes = kCacheBytes,
+                     const Placement& placement = {});
   ~Generator();
   Generator(Generator&&) noexcept;
   Generator& operator=(Generator&&) noexcept;

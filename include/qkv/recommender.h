@@ -16,6 +16,7 @@
 
 #include "qkv/field.h"
 #include "qkv/interactions.h"
+#include "qkv/placement.h"
 
 namespace [[gnu::visibility("default")]] qkv {
 
@@ -98,8 +99,10 @@ struct RecommendRequest {
 // memory of a call does not grow with the catalogue, except for the items that are returned.
 class Recommender {
  public:
-  // Loads a run directory. Throws Error, naming the file, if the run is incomplete or damaged, or a table is invalid.
-  explicit Recommender(const std::string& run_directory, const RecommenderTables& tables = {});
+  // Loads a run directory. Throws Error, naming the file, if the run is incomplete or damaged, or a table is invalid,
+  // and for a place where it cannot compute.
+  explicit Recommender(const std::string& run_directory, const RecommenderTables& tables = {},
+                       const Placement& placement = {});
   ~Recommender();
   Recommender(Recommender&&) noexcept;
   Recommender& operator=(Recommender&&) noexcept;

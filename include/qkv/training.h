@@ -11,6 +11,7 @@
 
 #include "qkv/config.h"
 #include "qkv/field.h"
+#include "qkv/placement.h"
 
 namespace [[gnu::visibility("default")]] qkv {
 
@@ -31,10 +32,6 @@ constexpr std::array<std::string_view, 3> names_of(Moments) { return {"float32",
 // devices, is also the type of activations.
 enum class Precision { float32, int8, bfloat16 };
 constexpr std::array<std::string_view, 3> names_of(Precision) { return {"float32", "int8", "bfloat16"}; }
-
-// Where a model is trained. Scores on the dev data are computed by the CPU.
-enum class TrainingDevice { cpu, cuda, automatic };
-constexpr std::array<std::string_view, 3> names_of(TrainingDevice) { return {"cpu", "cuda", "auto"}; }
 
 // The training configuration, training.json of a run. A limit of 0 is off. visit_fields below describes every field.
 struct TrainingConfig {
@@ -57,7 +54,7 @@ struct TrainingConfig {
   // On a device, float32 becomes bfloat16 unless `given` of the recipe names precision: set_recipe_option and
   // merge_recipe_json add it; C++ code that assigns float32 here adds it with recipe.given.insert("precision").
   Precision precision = Precision::float32;
-  TrainingDevice device = TrainingDevice::cpu;
+  ComputeDevice device = ComputeDevice::cpu;  // scores on the dev data are computed by the CPU
 
   int64_t max_steps = 0, max_epochs = 0;
   double max_minutes = 0;

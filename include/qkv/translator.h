@@ -13,6 +13,7 @@
 
 #include "qkv/attention_map.h"
 #include "qkv/decoding.h"
+#include "qkv/placement.h"
 
 namespace [[gnu::visibility("default")]] qkv {
 
@@ -192,8 +193,10 @@ using LineSource = std::function<Next(SourceLine& line, bool wait)>;
 class Translator {
  public:
   // Loads a run directory, and those of `ensemble`, which must have the same vocabularies: the probability of a token
-  // is the mean over all models. Throws Error, naming the file, if a run is incomplete or damaged.
-  explicit Translator(const std::string& run_directory, const std::vector<std::string>& ensemble = {});
+  // is the mean over all models. Throws Error, naming the file, if a run is incomplete or damaged, and for a place
+  // where it cannot compute.
+  explicit Translator(const std::string& run_directory, const std::vector<std::string>& ensemble = {},
+                      const Placement& placement = {});
   ~Translator();
   Translator(Translator&&) noexcept;
   Translator& operator=(Translator&&) noexcept;

@@ -1,6 +1,6 @@
 // Products of matrices with the first kernel that is right: tiles in shared memory, no matrix instructions.
-// ops/linear.h, ops/row_linear.h. A number is a sum over K in order by one thread, so its bits depend on its row and
-// column alone.
+// ops/linear.h, ops/row_linear.h, ops/next_tokens.h. A number is a sum over K in order by one thread, so its bits depend
+// on its row and column alone.
 #include <cmath>
 
 #include "arguments.h"
@@ -100,6 +100,13 @@ struct Store {
   Matrix<float> result;
   __device__ void operator()(int64_t m, int64_t n, float z) const { result(m, n) = z; }
 };
+struct StoreCapped {
+  Matrix<float> result;
+  float cap;  // 0: none
+  __device__ void operator()(int64_t m, int64_t n, float z) const {
+    result(m, n) = cap == 0 ? z : cap * std::tanh(z / cap);
+  }
+};
 
 template <class T, class First, class Last>
 void product(Factor<T> A, Factor<T> B, int64_t K, First first, Last last) {
@@ -112,6 +119,14 @@ void linear(qkv_element e, qkv_matrix X, qkv_matrix W, const void* b, qkv_matrix
   with_type(e, [&]<class T>(T) {
     product(rows_of<T>(X), rows_of<T>(W), X.cols, Bias<T>{static_cast<const T*>(b)},
             Finish<T>{Epilogue<T>(*epilogue), matrix<T>(Y)});
+  });
+}
+
+// logits = cap(X Wᵀ + b)
+void logits(qkv_element e, qkv_matrix X, qkv_matrix W, const void* b, float cap, qkv_matrix to) {
+  with_type(e, [&]<class T>(T) {
+    product(rows_of<T>(X), rows_of<T>(W), X.cols, Bias<T>{static_cast<const T*>(b)},
+            StoreCapped{matrix<float>(to), cap});
   });
 }
 
@@ -135,6 +150,7 @@ void linear_backward(qkv_element e, qkv_matrix X, qkv_matrix W, qkv_matrix dY, q
 void add_products(qkv_device& t) {
   t.linear = t.row_linear = entry<linear>;
   t.linear_backward = entry<linear_backward>;
+  t.logits = entry<logits>;
 }
 
 }  // namespace qkv::cuda

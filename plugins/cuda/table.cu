@@ -35,6 +35,7 @@ qkv_device make_table() {
   add_attention_backward(t);
   add_cached_attention(t);
   add_cross_entropy(t);
+  add_next_tokens(t);
   add_sampled_losses(t);
   add_adam(t);
   return t;

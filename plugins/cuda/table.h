@@ -18,6 +18,7 @@ void add_attention(qkv_device& table);
 void add_attention_backward(qkv_device& table);
 void add_cached_attention(qkv_device& table);
 void add_cross_entropy(qkv_device& table);
+void add_next_tokens(qkv_device& table);
 void add_sampled_losses(qkv_device& table);
 void add_adam(qkv_device& table);
 

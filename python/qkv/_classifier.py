@@ -47,14 +47,20 @@ class Classifier:
     >>> qkv.Classifier("runs/sentiment").labels
     ['negative', 'neutral', 'positive']
 
+    device: where the model computes: "cpu"; "cuda", a device plugin; or "auto", which is "cuda" if a plugin finds a
+        device.
+    precision: what a device computes with, "float32" or "bfloat16"; "auto" is bfloat16. The CPU computes with float32.
+
     Raises qkv.Error, a ValueError, naming the file, if the run is of another kind, incomplete or damaged.
     """
 
     labels: list[str]
     max_length: int  # default of the option max_length, in tokens
 
-    def __init__(self, run_directory: str | os.PathLike[str]) -> None:
-        self._classifier = _qkv.Classifier(os.fspath(run_directory))
+    def __init__(
+        self, run_directory: str | os.PathLike[str], *, device: str = "cpu", precision: str = "auto"
+    ) -> None:
+        self._classifier = _qkv.Classifier(os.fspath(run_directory), {"device": device, "precision": precision})
         self.labels, self.max_length = self._classifier.labels(), self._classifier.max_length()
 
     @documents_options("ClassifyOptions")

@@ -25,6 +25,10 @@ class Embedder:
     >>> embedder.embed(["a b c", "h g f"]).shape == (2, embedder.width)
     True
 
+    device: where the model computes: "cpu"; "cuda", a device plugin; or "auto", which is "cuda" if a plugin finds a
+        device.
+    precision: what a device computes with, "float32" or "bfloat16"; "auto" is bfloat16. The CPU computes with float32.
+
     Raises qkv.Error, a ValueError, naming the file, if the run is of another kind, incomplete or damaged.
     """
 
@@ -32,8 +36,10 @@ class Embedder:
     max_length: int  # default of the option max_length, in tokens
     prompts: dict[str, str]  # texts that may take the place of the run's prefix, by name
 
-    def __init__(self, run_directory: str | os.PathLike[str]) -> None:
-        self._embedder = _qkv.Embedder(os.fspath(run_directory))
+    def __init__(
+        self, run_directory: str | os.PathLike[str], *, device: str = "cpu", precision: str = "auto"
+    ) -> None:
+        self._embedder = _qkv.Embedder(os.fspath(run_directory), {"device": device, "precision": precision})
         self.width, self.max_length = self._embedder.width(), self._embedder.max_length()
         self.prompts = dict(self._embedder.prompts())
 

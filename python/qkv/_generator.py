@@ -93,12 +93,24 @@ class Generator:
     cache_bytes: memory for the keys and values of recent texts, so that a prompt that shares a prefix with one of them
         is read only from where they differ; by default 256 MiB.
 
+    device: where the model computes: "cpu"; "cuda", a device plugin; or "auto", which is "cuda" if a plugin finds a
+        device.
+    precision: what a device computes with, "float32" or "bfloat16"; "auto" is bfloat16. The CPU computes with float32.
+
     Raises qkv.Error, a ValueError, naming the file, if the run is not a
     language model, incomplete or damaged.
     """
 
-    def __init__(self, run_directory: str | os.PathLike[str], *, cache_bytes: int = 1 << 28) -> None:
-        self._generator = _qkv.Generator(os.fspath(run_directory), cache_bytes)
+    def __init__(
+        self,
+        run_directory: str | os.PathLike[str],
+        *,
+        cache_bytes: int = 1 << 28,
+        device: str = "cpu",
+        precision: str = "auto",
+    ) -> None:
+        placement = {"device": device, "precision": precision}
+        self._generator = _qkv.Generator(os.fspath(run_directory), cache_bytes, placement)
         self._defaults = _qkv.default_generate_options(os.fspath(run_directory))
 
     @overload

@@ -69,6 +69,10 @@ class Recommender:
     before: "test" or "validation": only the events before this held-out part are counted and are histories of users, as
         in qkv.evaluate. By default all events of the log are; do not compare such lists with held-out events.
 
+    device: where the model computes: "cpu"; "cuda", a device plugin; or "auto", which is "cuda" if a plugin finds a
+        device.
+    precision: what a device computes with, "float32" or "bfloat16"; "auto" is bfloat16. The CPU computes with float32.
+
     Raises qkv.Error, a ValueError, naming the file, if the run is incomplete or damaged, or the table is invalid.
     """
 
@@ -85,11 +89,14 @@ class Recommender:
         item_column: str = "",
         new_items: str | os.PathLike[str] | None = None,
         before: str = "",
+        device: str = "cpu",
+        precision: str = "auto",
     ) -> None:
         tables = ["" if path is None else os.fspath(path) for path in (catalogue, new_items)]
         check_text("item_column", item_column)
         check_text("before", before)
-        self._recommender = _qkv.Recommender(os.fspath(run_directory), tables[0], item_column, tables[1], before)
+        placement = {"device": device, "precision": precision}
+        self._recommender = _qkv.Recommender(os.fspath(run_directory), tables[0], item_column, tables[1], before, placement)
         self.messages = self._recommender.messages()
         self.items, self.users = self._recommender.items(), self._recommender.users()
         self.max_length = self._recommender.max_length()

@@ -100,13 +100,23 @@ class Translator:
 
     ensemble: further run directories with the same vocabularies. The probability of a token is the mean over all models.
 
+    device: where the model computes: "cpu"; "cuda", a device plugin; or "auto", which is "cuda" if a plugin finds a
+        device.
+    precision: what a device computes with, "float32" or "bfloat16"; "auto" is bfloat16. The CPU computes with float32.
+
     Raises qkv.Error, a ValueError, naming the file, if a run is incomplete or damaged.
     """
 
     def __init__(
-        self, run_directory: str | os.PathLike[str], ensemble: Iterable[str | os.PathLike[str]] = ()
+        self,
+        run_directory: str | os.PathLike[str],
+        ensemble: Iterable[str | os.PathLike[str]] = (),
+        *,
+        device: str = "cpu",
+        precision: str = "auto",
     ) -> None:
-        self._translator = _qkv.Translator(os.fspath(run_directory), [os.fspath(run) for run in ensemble])
+        runs = [os.fspath(run) for run in ensemble]
+        self._translator = _qkv.Translator(os.fspath(run_directory), runs, {"device": device, "precision": precision})
         self._defaults = _qkv.default_translate_options(os.fspath(run_directory))
         self._summary_defaults, self._no_summaries = _summary_defaults(os.fspath(run_directory))
 

@@ -19,6 +19,12 @@ constexpr std::ptrdiff_t kTextsPerPart = 256;  // texts between checks for signa
 
 using Scored = std::vector<std::pair<int64_t, float>>;  // indices of labels or texts, and their scores
 
+void make_classifier(Classifier* classifier, const std::string& run, const nb::dict& placement) {
+  const auto place = options_of<Placement>(placement, "Classifier");
+  const nb::gil_scoped_release release;
+  new (classifier) Classifier(run, place);
+}
+
 // Returns the best labels of each text, and the number of texts that were truncated.
 std::pair<std::vector<Scored>, int64_t> classify(const Classifier& classifier, const std::vector<std::string>& texts,
                                                  const std::vector<std::optional<std::string>>& pairs,
@@ -57,9 +63,8 @@ std::pair<Scored, int64_t> rerank(const Classifier& classifier, const std::strin
 }  // namespace
 
 void bind_classifier(nb::module_& m) {
-  using Free = nb::call_guard<nb::gil_scoped_release>;
   nb::class_<Classifier>(m, "Classifier")
-      .def(nb::init<const std::string&>(), Free())
+      .def("__init__", make_classifier)
       .def("labels", &Classifier::labels)
       .def("max_length", &Classifier::max_length)
       .def("classify", classify, nb::arg("texts"), nb::arg("pairs"), nb::arg("options"))

@@ -19,6 +19,12 @@ namespace {
 
 constexpr std::ptrdiff_t kPart = 256;  // texts between checks for signals
 
+void make_embedder(Embedder* embedder, const std::string& run, const nb::dict& placement) {
+  const auto place = options_of<Placement>(placement, "Embedder");
+  const nb::gil_scoped_release release;
+  new (embedder) Embedder(run, place);
+}
+
 // Returns vectors, [texts, d], and the number of texts that were truncated.
 std::pair<nb::object, int64_t> embed(const Embedder& embedder, const std::vector<std::string>& texts,
                                      const nb::dict& values) {
@@ -50,9 +56,8 @@ AttentionMap attend(const Embedder& embedder, const std::string& text, const nb:
 }  // namespace
 
 void bind_embedder(nb::module_& m) {
-  using Free = nb::call_guard<nb::gil_scoped_release>;
   nb::class_<Embedder>(m, "Embedder")
-      .def(nb::init<const std::string&>(), Free())
+      .def("__init__", make_embedder)
       .def("width", &Embedder::width)
       .def("max_length", &Embedder::max_length)
       .def("prompts", &Embedder::prompts)

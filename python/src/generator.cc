@@ -14,6 +14,12 @@ namespace nb = nanobind;
 namespace qkv::python {
 namespace {
 
+void make_generator(Generator* generator, const std::string& run, int64_t cache_bytes, const nb::dict& placement) {
+  const auto place = options_of<Placement>(placement, "Generator");
+  const nb::gil_scoped_release release;
+  new (generator) Generator(run, cache_bytes, place);
+}
+
 // Generates texts. on_text receives bytes, which may end within a character. Handles signals after each token.
 std::vector<Generation> generate(const Generator& generator, const std::vector<std::string>& prompts,
                                  const nb::dict& values, const nb::object& on_text, const nb::object& on_done) {
@@ -91,7 +97,7 @@ void bind_generator(nb::module_& m) {
       .def_ro("scored", &TextScore::scored)
       .def_prop_ro("perplexity", &TextScore::perplexity);
   nb::class_<Generator>(m, "Generator")
-      .def(nb::init<const std::string&, int64_t>(), Free())
+      .def("__init__", make_generator)
       .def("generate", generate, nb::arg(), nb::arg(), nb::arg().none(), nb::arg().none())
       .def("score", score)
       .def("chat", chat, nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg().none())

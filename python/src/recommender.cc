@@ -23,6 +23,14 @@ using Times = std::vector<std::vector<std::optional<int64_t>>>;
 
 constexpr std::ptrdiff_t kPart = 256;  // histories between checks for signals
 
+void make_recommender(Recommender* recommender, const std::string& run, const std::string& catalogue,
+                      const std::string& item_column, const std::string& new_items, const std::string& before,
+                      const nb::dict& placement) {
+  const auto place = options_of<Placement>(placement, "Recommender");
+  const nb::gil_scoped_release release;
+  new (recommender) Recommender(run, {catalogue, item_column, new_items, before}, place);
+}
+
 // Recommends for each history. times: one list for each history.
 std::vector<Recommendations> recommend_all(const Recommender& recommender, const Histories& histories,
                                            const Times& times, const nb::dict& values) {
@@ -58,7 +66,6 @@ std::vector<std::optional<int64_t>> times(const Recommender& recommender, std::s
 }  // namespace
 
 void bind_recommender(nb::module_& m) {
-  using Free = nb::call_guard<nb::gil_scoped_release>;
   nb::class_<Recommendation>(m, "Recommendation")
       .def_ro("item", &Recommendation::item)
       .def_ro("score", &Recommendation::score)
@@ -70,13 +77,7 @@ void bind_recommender(nb::module_& m) {
       .def_ro("unknown", &Recommendations::unknown)
       .def_ro("unknown_listed", &Recommendations::unknown_listed);
   nb::class_<Recommender>(m, "Recommender")
-      .def(
-          "__init__",
-          [](Recommender* self, const std::string& run, const std::string& catalogue, const std::string& item_column,
-             const std::string& new_items, const std::string& before) {
-            new (self) Recommender(run, {catalogue, item_column, new_items, before});
-          },
-          Free())
+      .def("__init__", make_recommender)
       .def("messages", &Recommender::messages)
       .def("items", &Recommender::items)
       .def("users", &Recommender::users)

@@ -35,6 +35,12 @@ TranslateOptions options_with_notes(const nb::dict& values, const char* function
   return options;
 }
 
+void make_translator(Translator* translator, const std::string& run, const Lines& ensemble, const nb::dict& placement) {
+  const auto place = options_of<Placement>(placement, "Translator");
+  const nb::gil_scoped_release release;
+  new (translator) Translator(run, ensemble, place);
+}
+
 // Returns translations, and notes on lines that were translated in parts. Handles signals from time to time.
 std::pair<std::vector<Translation>, Lines> translate(const Translator& translator, const Lines& lines,
                                                      const nb::dict& values, const Lines& prefixes,
@@ -159,7 +165,6 @@ DocumentOptions document_options_of(const std::string& format, const Lines& colu
 }
 
 void bind_translator(nb::module_& m) {
-  using Free = nb::call_guard<nb::gil_scoped_release>;
   nb::class_<TokenReport>(m, "TokenReport")
       .def_ro("line", &TokenReport::line)
       .def_ro("hypothesis", &TokenReport::hypothesis)
@@ -195,7 +200,7 @@ void bind_translator(nb::module_& m) {
       .def_ro("source_prefix", &Translation::source_prefix)
       .def_ro("hypotheses", &Translation::hypotheses);
   nb::class_<Translator>(m, "Translator")
-      .def(nb::init<const std::string&, const Lines&>(), Free())
+      .def("__init__", make_translator)
       .def("translate", translate, nb::arg(), nb::arg(), nb::arg(), nb::arg().none())
       .def("translate_bytes",
            [](const Translator& t, const std::string& name, const nb::bytes& bytes, const nb::dict& values,

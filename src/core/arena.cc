@@ -1,6 +1,7 @@
 #include "core/arena.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/fail.h"
 #include "core/to_size.h"
@@ -15,12 +16,13 @@ size_t round_up(size_t n, size_t unit) { return (n + unit - 1) / unit * unit; }
 
 }  // namespace
 
-MemoryRange::MemoryRange(MemorySource& source, size_t reserve_bytes)
-    : source_(source), reserved_(round_up(reserve_bytes ? reserve_bytes : source.bytes(), kHugePage) + kHugePage) {
-  base_ = static_cast<char*>(source.reserve(reserved_));
+MemoryRange::MemoryRange(std::shared_ptr<MemorySource> source, size_t reserve_bytes)
+    : source_(std::move(source)),
+      reserved_(round_up(reserve_bytes ? reserve_bytes : source_->bytes(), kHugePage) + kHugePage) {
+  base_ = static_cast<char*>(source_->reserve(reserved_));
 }
 
-MemoryRange::~MemoryRange() { source_.release(base_, reserved_); }
+MemoryRange::~MemoryRange() { source_->release(base_, reserved_); }
 
 void* MemoryRange::take(size_t bytes) {
   const size_t begin = round_up(used_, kAlignment);
@@ -30,8 +32,8 @@ void* MemoryRange::take(size_t bytes) {
   const size_t end = begin + bytes;
   if (end > committed_) {
     const size_t target = std::min(round_up(end, kMemoryStep), reserved_);
-    if (!source_.commit(base_, committed_, target)) {
-      const std::string reason = source_.error();
+    if (!source_->commit(base_, committed_, target)) {
+      const std::string reason = source_->error();
       throw_full(
           fmt::format("cannot take {} MiB of memory: {}", target >> 20,
                       reason.empty() ? fmt::format("the system provides at most {} MiB", committed_ >> 20) : reason));
@@ -44,13 +46,13 @@ void* MemoryRange::take(size_t bytes) {
 }
 
 void MemoryRange::throw_full(const std::string& text) const {
-  const std::string device = source_.device();
+  const std::string device = source_->device();
   throw ArenaFull(fmt::format("{}: {}", device.empty() ? "arena" : device, text), !device.empty());
 }
 
 void MemoryRange::forget(void* begin, size_t bytes) {
   const size_t offset = to_size(static_cast<char*>(begin) - base_);
-  source_.forget(base_, offset, offset + bytes);
+  source_->forget(base_, offset, offset + bytes);
 }
 
 Arena::Arena(size_t reserve_bytes) : host_(host_memory(), reserve_bytes) {}

@@ -31,7 +31,7 @@ class ArenaFull : public Error {
 class MemoryRange {
  public:
   // Throws Error if the addresses cannot be reserved.
-  MemoryRange(MemorySource& source, size_t reserve_bytes);
+  MemoryRange(std::shared_ptr<MemorySource> source, size_t reserve_bytes);
   ~MemoryRange();
   MemoryRange(const MemoryRange&) = delete;
   MemoryRange& operator=(const MemoryRange&) = delete;
@@ -47,7 +47,7 @@ class MemoryRange {
  private:
   [[noreturn]] void throw_full(const std::string& text) const;
 
-  MemorySource& source_;
+  std::shared_ptr<MemorySource> source_;
   char* base_ = nullptr;
   size_t reserved_ = 0;
   size_t committed_ = 0;

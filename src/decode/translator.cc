@@ -16,6 +16,7 @@
 #include "decode/search/search.h"
 #include "decode/search/sentence_decoder.h"
 #include "decode/translator_state.h"
+#include "model/inference/placed_model.h"
 #include "qkv/system.h"
 
 namespace qkv {
@@ -39,9 +40,9 @@ std::vector<TranslatorRun> load_runs(const std::string& first, const std::vector
   return runs;
 }
 
-Ensemble ensemble_of(const std::vector<TranslatorRun>& runs) {
-  std::vector<const Transformer<float>*> models;
-  for (const TranslatorRun& run : runs) models.push_back(run.model.get());
+Ensemble ensemble_of(const std::vector<TranslatorRun>& runs, const Placement& placement) {
+  std::vector<std::shared_ptr<const InferenceEngine>> models;
+  for (const TranslatorRun& run : runs) models.push_back(make_inference(*run.model, placement));
   return Ensemble(std::move(models));
 }
 
@@ -65,8 +66,8 @@ void check_length(const char* side, size_t i, int64_t length, int64_t longest) {
 
 }  // namespace
 
-Translator::State::State(const std::string& first, const std::vector<std::string>& others)
-    : runs(load_runs(first, others)), models(ensemble_of(runs)), text(runs.front(), models.max_length()) {}
+Translator::State::State(const std::string& first, const std::vector<std::string>& others, const Placement& placement)
+    : runs(load_runs(first, others)), models(ensemble_of(runs, placement)), text(runs.front(), models.max_length()) {}
 
 void Translator::State::check(const TranslateOptions& options) const {
   check_ranges(options);
@@ -79,8 +80,8 @@ void Translator::State::check(const TranslateOptions& options) const {
                                     {"alternatives", options.alternatives},
                                     {"sampling", options.sampling}})
     if (given && !options.glossary.empty()) fail("glossary cannot be combined with {}", name);
-  qkv::check(search, models.front().config().target_vocab);
-  checked_layer(search.attention, models.front().config());
+  qkv::check(search, models.config().target_vocab);
+  checked_layer(search.attention, models.config());
 }
 
 void Translator::State::translate(std::span<LinePart* const> parts, const TranslateOptions& options,
@@ -137,8 +138,9 @@ void Translator::State::find_attention(std::span<LinePart* const> parts, const T
   for (size_t k = 0; k < forced.size(); k++) whose[k].first->attentions[whose[k].second] = std::move(forced[k]);
 }
 
-Translator::Translator(const std::string& run_directory, const std::vector<std::string>& ensemble)
-    : state_(std::make_unique<State>(run_directory, ensemble)) {}
+Translator::Translator(const std::string& run_directory, const std::vector<std::string>& ensemble,
+                       const Placement& placement)
+    : state_(std::make_unique<State>(run_directory, ensemble, placement)) {}
 Translator::~Translator() = default;
 Translator::Translator(Translator&&) noexcept = default;
 Translator& Translator::operator=(Translator&&) noexcept = default;
@@ -246,7 +248,7 @@ AttentionMap Translator::attend(const std::string& source, const std::string& ta
   const State& s = *state_;
   s.check(options);
   const SentenceEdges edges = s.text.edges(options);
-  const auto check_length = [longest = s.models.front().config().max_length](const char* side, size_t length) {
+  const auto check_length = [longest = s.models.config().max_length](const char* side, size_t length) {
     if (std::cmp_greater(length, longest)) fail("{} must have at most {} tokens (has {})", side, longest, length);
   };
   AttendRequest request;
@@ -264,7 +266,7 @@ AttentionMap Translator::attend(const std::string& source, const std::string& ta
   check_length("target", request.target_ids.size() + edges.start.size());
   const ArenaPool::Lease lease(s.arenas, 1);
   AttentionMap map =
-      attention_map(s.models.front(), request, lease.front(), [&](std::span<const int32_t> ids, bool of_source) {
+      attention_map(s.models.front().host(), request, lease.front(), [&](std::span<const int32_t> ids, bool of_source) {
         return (of_source ? s.text.tokenizers().source : s.text.tokenizers().target).pieces(ids);
       });
   map.source = source;
@@ -310,7 +312,7 @@ TokenRows Translator::logits(const std::vector<std::string>& sources, const std:
     lengths.push_back(std::ssize(input.target));
     sizes.push_back(std::ssize(input.source) + lengths.back());
   }
-  TokenRows rows = token_rows(lengths, s.models.front().config().target_vocab);
+  TokenRows rows = token_rows(lengths, s.models.config().target_vocab);
   const Batches batches = cut_by_length(sizes, options.batch_tokens);
   const ArenaPool::Lease lease(s.arenas, 1);
   for (size_t b = 0; b < batches.size(); b++) {
@@ -328,7 +330,7 @@ TokenRows Translator::logits(const std::vector<std::string>& sources, const std:
 TokenRows Translator::encode(const std::vector<std::string>& texts, const TranslateOptions& options) const {
   const State& s = *state_;
   s.check(options);
-  const Transformer<float>& model = s.models.front();
+  const InferenceEngine& model = s.models.front();
   const SentenceEdges edges = s.text.edges(options);
   std::vector<std::vector<int32_t>> ids;
   std::vector<int64_t> lengths;
@@ -346,7 +348,7 @@ TokenRows Translator::encode(const std::vector<std::string>& texts, const Transl
     for (const size_t i : batches[b]) packed.append(ids[i]);
     const Arena::Scope scope(lease.front());
     Context context{.arena = lease.front(), .inference = true};
-    const Matrix<float> h = model.encode(packed, context);
+    const Matrix<float> h = model.hidden(packed, context);
     for (size_t k = 0; k < batches[b].size(); k++) {
       const Matrix<float> to = rows_of(rows, batches[b][k]);
       for (int64_t n = 0; n < to.rows; n++) std::copy_n(h.row(packed.offsets[k] + n), to.cols, to.row(n));

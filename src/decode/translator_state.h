@@ -31,7 +31,7 @@ struct Translator::State {
   const TranslationText text;
   mutable ArenaPool arenas;
 
-  State(const std::string& first, const std::vector<std::string>& others);
+  State(const std::string& first, const std::vector<std::string>& others, const Placement& placement);
 
   // Throws Error for an option out of range.
   void check(const TranslateOptions& options) const;

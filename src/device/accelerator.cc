@@ -1,6 +1,7 @@
 #include "device/accelerator.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/fail.h"
 #include "core/system/plugin.h"
@@ -29,36 +30,40 @@ const qkv_device& load_device(const std::string& path) {
   return table;
 }
 
+// It exists as long as an arena that has memory of it.
 class Accelerator::Memory : public MemorySource {
  public:
-  Memory(Accelerator& device, size_t bytes) : table_(device.table_), device_(device), bytes_(bytes) {}
+  std::recursive_mutex mutex;  // a command takes memory for the numbers it reads
+
+  Memory(const qkv_device& table, std::string name, size_t bytes)
+      : table_(table), name_(std::move(name)), bytes_(bytes) {}
 
   void* reserve(size_t bytes) override {
-    const std::lock_guard lock(device_.mutex_);
+    const std::lock_guard lock(mutex);
     void* address = nullptr;
     if (table_.reserve(bytes, &address) != 0)
-      fail("{}: {} MiB of addresses cannot be reserved: {}", device_.name_, bytes >> 20, table_.error());
+      fail("{}: {} MiB of addresses cannot be reserved: {}", name_, bytes >> 20, table_.error());
     return address;
   }
   void release(void* base, size_t bytes) noexcept override {
-    const std::lock_guard lock(device_.mutex_);
+    const std::lock_guard lock(mutex);
     table_.synchronize();  // commands may still use it
     table_.release(base, bytes);
   }
   bool commit(void* base, size_t begin, size_t end) override {
-    const std::lock_guard lock(device_.mutex_);
+    const std::lock_guard lock(mutex);
     if (table_.commit(base, begin, end) == 0) return true;
     error_ = table_.error();
     return false;
   }
-  std::string device() const override { return device_.name_; }
+  std::string device() const override { return name_; }
   std::string error() const override { return error_; }
   size_t bytes() const override { return bytes_; }
 
  private:
   const qkv_device& table_;
-  Accelerator& device_;
-  size_t bytes_;
+  const std::string name_;  // of the device
+  const size_t bytes_;
   std::string error_;
 };
 
@@ -71,9 +76,9 @@ Accelerator::Accelerator(const qkv_device& table, int device) : table_(table) {
   if (table.describe(device, &info) != 0 || table.open(device) != 0)
     fail("{}: device {} cannot be used: {}", table.name(), device, table.error());
   name_ = info.name;
-  memory_ = std::make_unique<Memory>(*this, info.bytes);
-  staging_ = std::make_unique<MemoryRange>(*memory_, 0);
-  set_device_memory(memory_.get());
+  memory_ = std::make_shared<Memory>(table, name_, info.bytes);
+  staging_ = std::make_unique<MemoryRange>(memory_, 0);
+  set_device_memory(memory_);
   in_use = this;
 }
 
@@ -83,13 +88,15 @@ Accelerator::~Accelerator() {
   in_use = nullptr;
 }
 
+std::recursive_mutex& Accelerator::mutex() { return memory_->mutex; }
+
 Accelerator& Accelerator::current() {
   if (!in_use) fail("device: none is in use");
   return *in_use;
 }
 
 void Accelerator::synchronize() {
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(mutex());
   if (table_.synchronize() != 0) fail("{}: synchronize: {}", name_, table_.error());
 }
 
@@ -105,7 +112,7 @@ const void* Accelerator::on_device(std::span<const std::byte> host) {
 }
 
 Accelerator::Upload::Upload(std::span<const std::span<const std::byte>> numbers) : accelerator_(current()) {
-  const std::lock_guard lock(accelerator_.mutex_);
+  const std::lock_guard lock(accelerator_.mutex());
   before_ = accelerator_.uploaded_.size();
   staging_before_ = accelerator_.staging_->used();
   std::vector<Uploaded> copies;  // none counts if one fails
@@ -115,13 +122,13 @@ Accelerator::Upload::Upload(std::span<const std::span<const std::byte>> numbers)
 }
 
 Accelerator::Upload::~Upload() {
-  const std::lock_guard lock(accelerator_.mutex_);
+  const std::lock_guard lock(accelerator_.mutex());
   accelerator_.uploaded_.resize(before_);
   accelerator_.staging_->release_from(staging_before_);
 }
 
 Accelerator::Command::Command(const char* op)
-    : accelerator_(current()), lock_(accelerator_.mutex_), op_(op), staging_before_(accelerator_.staging_->used()) {}
+    : accelerator_(current()), lock_(accelerator_.mutex()), op_(op), staging_before_(accelerator_.staging_->used()) {}
 
 Accelerator::Command::~Command() { accelerator_.staging_->release_from(staging_before_); }
 

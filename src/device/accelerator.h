@@ -19,7 +19,7 @@ namespace qkv {
 // unloaded.
 const qkv_device& load_device(const std::string& path);
 
-// At most one exists at a time. Arenas with elements of the device must not outlive it.
+// At most one exists at a time. Arenas may outlive it, but the elements of the device in them cannot be used any more.
 class Accelerator {
  public:
   // Opens a device of a plugin. Throws Error if something is missing, or if there is no such device.
@@ -53,6 +53,15 @@ class Accelerator {
     size_t staging_before_;  // bytes of staging_
   };
 
+  // Exclusive use of the device for several commands, and uploads of their numbers.
+  class Exclusive {
+   public:
+    Exclusive() : lock_(current().mutex()) {}
+
+   private:
+    const std::lock_guard<std::recursive_mutex> lock_;
+  };
+
   // Exclusive use of the device for one command.
   class Command {
    public:
@@ -83,12 +92,12 @@ class Accelerator {
     std::span<const std::byte> host;
     const std::byte* device;
   };
+  std::recursive_mutex& mutex();  // of all commands
   const void* on_device(std::span<const std::byte> host);
 
   const qkv_device& table_;
   std::string name_;
-  std::recursive_mutex mutex_;  // a command takes memory for the numbers it reads
-  std::unique_ptr<Memory> memory_;
+  std::shared_ptr<Memory> memory_;
   std::unique_ptr<MemoryRange> staging_;
   std::vector<Uploaded> uploaded_;
 };

@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <mutex>
 
 #include "core/fail.h"
 #include "core/system/plugin.h"
@@ -33,11 +34,17 @@ DevicePlugin find_device_plugin() {
   return found;
 }
 
-std::unique_ptr<Accelerator> open_device() {
+std::shared_ptr<Accelerator> open_device() {
+  static std::mutex mutex;
+  static std::weak_ptr<Accelerator> opened;
+  const std::lock_guard lock(mutex);
+  if (std::shared_ptr<Accelerator> device = opened.lock()) return device;
   const DevicePlugin plugin = find_device_plugin();
   if (!plugin.table)
     fail("device cuda: {}; use device cpu, or set QKV_DEVICE to the path of a device plugin", plugin.missing);
-  return std::make_unique<Accelerator>(*plugin.table);
+  const auto device = std::make_shared<Accelerator>(*plugin.table);
+  opened = device;
+  return device;
 }
 
 }  // namespace qkv

@@ -19,7 +19,8 @@ struct DevicePlugin {
 };
 DevicePlugin find_device_plugin();
 
-// Opens its first device. Throws Error, with what is missing, if there is none.
-std::unique_ptr<Accelerator> open_device();
+// Returns its first device, which is open while a pointer to it exists. Throws Error, with what is missing, if there is
+// none.
+std::shared_ptr<Accelerator> open_device();
 
 }  // namespace qkv

@@ -357,7 +357,7 @@ void Transformer<Real>::fill_cross(Matrix<const Real> memory, const std::vector<
 }
 
 template <class Real>
-Matrix<Real> Transformer<Real>::step(const Step& s, const std::vector<typename Layer<Real>::Cache>& caches,
+Matrix<Real> Transformer<Real>::step(const DecodingStep& s, const std::vector<typename Layer<Real>::Cache>& caches,
                                      Context& c) const {
   if (items_.gap_buckets > 0) fail("model: gap_buckets must be 0 to decode token by token (is {})", items_.gap_buckets);
   typename Embedding<Real>::Saved embedding;

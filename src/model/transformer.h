@@ -23,6 +23,12 @@
 
 namespace qkv {
 
+// The N tokens that a step of decoding reads, with their rows in a cache of keys and values.
+struct DecodingStep {
+  std::span<const int32_t> ids, positions, new_rows;  // [N]
+  CachedKeys self, cross;
+};
+
 template <class Real>
 class Transformer {
  public:
@@ -85,11 +91,7 @@ class Transformer {
   // decoded.
   Matrix<Real> encode(const Packed& source, Context& c) const;
   void fill_cross(Matrix<const Real> memory, const std::vector<typename Layer<Real>::Cache>& caches, Context& c) const;
-  struct Step {
-    std::span<const int32_t> ids, positions, new_rows;  // [N]
-    CachedKeys self, cross;
-  };
-  Matrix<Real> step(const Step& step, const std::vector<typename Layer<Real>::Cache>& caches, Context& c) const;
+  Matrix<Real> step(const DecodingStep& step, const std::vector<typename Layer<Real>::Cache>& caches, Context& c) const;
 
   // Returns the hidden states of texts, [N, d], in inference: the encoder's output, or the last hidden states of a
   // decoder-only model. Throws Error if an id or a length does not fit the model.

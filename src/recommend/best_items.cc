@@ -60,7 +60,7 @@ std::vector<ScoredToken> best_with(const ItemModel& model, Matrix<const float> h
     const auto block = std::span(added).subspan(begin, std::min<size_t>(kChosenAtOnce, added.size() - begin));
     for (const auto& [item, score] : block) items.push_back(item);
     const Matrix<float> scores = c.arena.matrix<float>(1, std::ssize(items));
-    model.model.output().chosen(h, items, scores, c);
+    model.engine.host().output().chosen(h, items, scores, c);
     for (size_t i = 0; i < block.size(); i++) {
       const ScoredToken item{scores(0, static_cast<int64_t>(i)) + block[i].score, items[i]};
       if (item.logit > -HUGE_VALF && !std::ranges::binary_search(hidden, item.token)) heap.add(item);
@@ -81,7 +81,7 @@ TopKLogits best_of_allowed(const ItemModel& model, Matrix<const float> h, Hidden
     const Arena::Scope scope(c.arena);
     const auto items = allowed.subspan(begin, std::min<size_t>(kChosenAtOnce, allowed.size() - begin));
     const Matrix<float> scores = c.arena.matrix<float>(h.rows, std::ssize(items));
-    model.model.output().chosen(h, items, scores, c);
+    model.engine.host().output().chosen(h, items, scores, c);
     for (int64_t n = 0; n < h.rows; n++)
       for (int64_t i = 0; i < scores.cols; i++) {
         const int32_t token = items[to_size(i)];
@@ -107,7 +107,7 @@ std::vector<std::vector<ScoredToken>> best_of(const ItemModel& model, Matrix<con
     spans.assign(unscored.begin(), unscored.end());
   }
   const TopKLogits best = allowed ? best_of_allowed(model, h, hidden, added, *allowed, k, c)
-                                  : model.model.output().best(h, spans.empty() ? hidden : spans, k, c);
+                                  : model.engine.host().output().best(h, spans.empty() ? hidden : spans, k, c);
   std::vector<std::vector<ScoredToken>> found;
   for (int64_t n = 0; n < h.rows; n++) {
     found.push_back(row_of(best, n));
@@ -147,7 +147,7 @@ std::vector<std::vector<ScoredToken>> best_items(const ItemModel& model, std::sp
       added.push_back(added_to(model, query.history.items));
     }
     Context context{.arena = arena, .inference = true};
-    const Matrix<float> h = encode_histories(model.model, model.positions_from_end, histories, arena);
+    const Matrix<float> h = encode_histories(model.engine, model.positions_from_end, histories, arena);
     for (auto& items : best_of(model, h, hidden, added, allowed, k, context)) found.push_back(std::move(items));
   }
   return found;
@@ -172,9 +172,9 @@ std::vector<std::vector<double>> effects_of_events(const ItemModel& model, const
     std::vector<History> histories;
     for (const Events& rest : shorter) histories.push_back(rest.history());
     Context context{.arena = arena, .inference = true};
-    const Matrix<float> h = encode_histories(model.model, model.positions_from_end, histories, arena);
+    const Matrix<float> h = encode_histories(model.engine, model.positions_from_end, histories, arena);
     const Matrix<float> without = arena.matrix<float>(h.rows, std::ssize(ids));
-    model.model.output().chosen(h, ids, without, context);
+    model.engine.host().output().chosen(h, ids, without, context);
     for (int64_t n = 0; n < h.rows; n++) {
       const Added added = added_to(model, histories[to_size(n)].items);
       for (size_t i = 0; i < items.size(); i++) {

@@ -13,12 +13,12 @@ namespace qkv {
 
 // The model of a recommender.
 struct ItemModel {
-  const Transformer<float>& model;
+  const InferenceEngine& engine;
   bool positions_from_end;
   const Transitions* transitions = nullptr;  // added to the scores; null: none
 
-  int64_t items() const { return model.config().target_vocab; }
-  int64_t max_length() const { return model.config().max_length; }
+  int64_t items() const { return engine.config().target_vocab; }
+  int64_t max_length() const { return engine.config().max_length; }
 };
 
 // A request for the best items.

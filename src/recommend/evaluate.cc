@@ -105,13 +105,14 @@ class Rows {
   void add_model(const Transformer<float>& model, bool positions_from_end,
                  const std::optional<TransitionConfig>& transitions) {
     Arena arena;
-    ModelRanker alone(model, positions_from_end, arena);
+    const std::shared_ptr<const InferenceEngine> engine = make_host_inference(model);
+    ModelRanker alone(*engine, positions_from_end, arena);
     if (!transitions || transitions->weight == 0) return add("model", alone);
     const Transitions counted = count_transitions(data_, split_, part_, *transitions);
     const auto append = [&](const History& history, std::vector<ScoredToken>& added) {
       for (const auto& [item, score] : counted.scores(history.items)) added.push_back({score, item});
     };
-    ModelRanker with(model, positions_from_end, arena, append);
+    ModelRanker with(*engine, positions_from_end, arena, append);
     add("model", with);
     add("model without transitions", alone);
   }

@@ -20,17 +20,18 @@ size_t batch_size(Histories histories, int64_t max_length) {
 
 }  // namespace
 
-Matrix<float> encode_histories(const Transformer<float>& model, bool positions_from_end, Histories histories,
+Matrix<float> encode_histories(const InferenceEngine& model, bool positions_from_end, Histories histories,
                                Arena& arena) {
-  const HistoryOptions options{model.config().max_length, positions_from_end, model.item_inputs().gap_buckets > 0};
+  const HistoryOptions options{model.config().max_length, positions_from_end,
+                               model.host().item_inputs().gap_buckets > 0};
   Packed packed;
   for (const History& history : histories) append_history(history, options, packed);
   Context context{.arena = arena, .inference = true};
   return model.last_hidden(packed, context);
 }
 
-void encode_histories_into(const Transformer<float>& model, bool positions_from_end, Histories histories,
-                           Matrix<float> h, Arena& arena) {
+void encode_histories_into(const InferenceEngine& model, bool positions_from_end, Histories histories, Matrix<float> h,
+                           Arena& arena) {
   for (int64_t row = 0; !histories.empty();) {
     const Arena::Scope scope(arena);
     const size_t count = batch_size(histories, model.config().max_length);
@@ -41,14 +42,14 @@ void encode_histories_into(const Transformer<float>& model, bool positions_from_
   }
 }
 
-void score_items(const Transformer<float>& model, bool positions_from_end, Histories histories, Matrix<float> scores,
+void score_items(const InferenceEngine& model, bool positions_from_end, Histories histories, Matrix<float> scores,
                  Arena& arena) {
   Context context{.arena = arena, .inference = true};
   for (int64_t row = 0; !histories.empty();) {
     const Arena::Scope scope(arena);
     const size_t count = batch_size(histories, model.config().max_length);
     const Matrix<float> h = encode_histories(model, positions_from_end, histories.first(count), arena);
-    model.output().logits_into(h, scores.row_range(row, row + h.rows), context);
+    model.host().output().logits_into(h, scores.row_range(row, row + h.rows), context);
     histories = histories.subspan(count);
     row += h.rows;
   }

@@ -87,7 +87,7 @@ std::vector<ScoredToken> list_of(const TopKLogits& best, int64_t n) {
 Matrix<float> ModelRanker::encode(std::span<const RankingQuery> queries, Context& c) const {
   std::vector<History> histories;
   for (const RankingQuery& query : queries) histories.push_back(query.history);
-  const Matrix<float> h = c.arena.matrix<float>(std::ssize(queries), model_.output().weight().shape[1]);
+  const Matrix<float> h = c.arena.matrix<float>(std::ssize(queries), model_.host().output().weight().shape[1]);
   encode_histories_into(model_, positions_from_end_, histories, h, c.arena);
   return h;
 }
@@ -99,7 +99,7 @@ void ModelRanker::rank(std::span<const RankingQuery> queries, std::span<RankingA
   AddedByQuery added(queries.size());
   if (added_)
     for (size_t n = 0; n < queries.size(); n++) added_(queries[n].history, added[n]);
-  const std::vector<std::vector<float>> targets = scores_of_targets(model_.output(), h, queries, added, c);
+  const std::vector<std::vector<float>> targets = scores_of_targets(model_.host().output(), h, queries, added, c);
 
   size_t most = 0;
   for (const auto& scores : targets) most = std::max(most, scores.size());
@@ -115,7 +115,7 @@ void ModelRanker::rank(std::span<const RankingQuery> queries, std::span<RankingA
     std::ranges::copy(targets[n], row);
     hidden[n] = queries[n].hidden;
   }
-  model_.output().ranks(h, {hidden, added_of}, {thresholds, counts, best}, c);
+  model_.host().output().ranks(h, {hidden, added_of}, {thresholds, counts, best}, c);
 
   for (size_t n = 0; n < queries.size(); n++) {
     const auto row = static_cast<int64_t>(n);
@@ -125,7 +125,7 @@ void ModelRanker::rank(std::span<const RankingQuery> queries, std::span<RankingA
     } else {
       const Arena::Scope scope_of_drawn(arena_);
       const Matrix<const float> state = h.row_range(row, row + 1);
-      const std::vector<float> drawn = scores_of(model_.output(), state, queries[n].drawn, added[n], c);
+      const std::vector<float> drawn = scores_of(model_.host().output(), state, queries[n].drawn, added[n], c);
       answers[n].not_below.clear();
       for (const float least : targets[n]) answers[n].not_below.push_back(not_below(drawn, least));
     }

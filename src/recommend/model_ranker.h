@@ -4,7 +4,7 @@
 #include "core/arena.h"
 #include "core/function_ref.h"
 #include "eval/ranking.h"
-#include "model/transformer.h"
+#include "model/inference/inference_engine.h"
 
 namespace qkv {
 
@@ -14,7 +14,7 @@ class ModelRanker : public ItemRanker {
   using AddedScores = FunctionRef<void(const History& history, std::vector<ScoredToken>& added)>;
 
   // model, arena and the callable of `added` must outlive the ranker.
-  ModelRanker(const Transformer<float>& model, bool positions_from_end, Arena& arena, AddedScores added = {})
+  ModelRanker(const InferenceEngine& model, bool positions_from_end, Arena& arena, AddedScores added = {})
       : model_(model), positions_from_end_(positions_from_end), arena_(arena), added_(added) {}
 
   void rank(std::span<const RankingQuery> queries, std::span<RankingAnswer> answers) override;
@@ -22,7 +22,7 @@ class ModelRanker : public ItemRanker {
  private:
   Matrix<float> encode(std::span<const RankingQuery> queries, Context& c) const;
 
-  const Transformer<float>& model_;
+  const InferenceEngine& model_;
   const bool positions_from_end_;
   Arena& arena_;
   const AddedScores added_;

@@ -100,12 +100,12 @@ struct Recommender::State {
   std::vector<std::string> messages;
   RecommenderState serving;
 
-  State(const std::string& directory, const RecommenderTables& tables)
-      : serving(load(directory, tables, messages), tables) {}
+  State(const std::string& directory, const RecommenderTables& tables, const Placement& placement)
+      : serving(load(directory, tables, messages), tables, placement) {}
 };
 
-Recommender::Recommender(const std::string& run_directory, const RecommenderTables& tables)
-    : state_(new State(run_directory, tables)) {}
+Recommender::Recommender(const std::string& run_directory, const RecommenderTables& tables, const Placement& placement)
+    : state_(new State(run_directory, tables, placement)) {}
 Recommender::~Recommender() = default;
 Recommender::Recommender(Recommender&&) noexcept = default;
 Recommender& Recommender::operator=(Recommender&&) noexcept = default;

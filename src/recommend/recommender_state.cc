@@ -9,6 +9,7 @@
 #include "core/fields.h"
 #include "core/json.h"
 #include "core/sorted_unique.h"
+#include "model/inference/placed_model.h"
 #include "recommend/item_filter.h"
 #include "recommend/item_vectors.h"
 
@@ -41,11 +42,12 @@ Events Catalogue::events(const std::vector<std::string>& names, std::span<const 
   return known;
 }
 
-RecommenderState::RecommenderState(RecommenderRun run, const RecommenderTables& tables)
+RecommenderState::RecommenderState(RecommenderRun run, const RecommenderTables& tables, const Placement& placement)
     : model_(std::move(run.model)),
+      engine_(make_inference(*model_, placement)),
       repeats_(run.recommendation.repeats),
       transitions_(transitions_of(run)),
-      items_{*model_, run.recommendation.positions_from_end, transitions_.get()},
+      items_{*engine_, run.recommendation.positions_from_end, transitions_.get()},
       catalogue_(std::move(run.log.data)) {
   if (!tables.catalogue.empty()) table_ = ItemTable(tables.catalogue, tables.item_column, catalogue_.items());
 }

@@ -15,6 +15,8 @@
 #include "data/log/interactions.h"
 #include "data/log/name_table.h"
 #include "io/runs/run_kinds.h"
+#include "model/inference/inference_engine.h"
+#include "qkv/placement.h"
 #include "qkv/recommender.h"
 #include "recommend/best_items.h"
 #include "recommend/item_filter.h"
@@ -59,7 +61,7 @@ struct HistoryRequest {
 class RecommenderState {
  public:
   // The run is loaded with its weights.
-  explicit RecommenderState(RecommenderRun run, const RecommenderTables& tables = {});
+  explicit RecommenderState(RecommenderRun run, const RecommenderTables& tables = {}, const Placement& placement = {});
 
   const Catalogue& catalogue() const { return catalogue_; }
   int64_t max_length() const { return model_->config().max_length; }
@@ -103,6 +105,7 @@ class RecommenderState {
                                          int64_t top) const;
 
   std::unique_ptr<Transformer<float>> model_;
+  std::shared_ptr<const InferenceEngine> engine_;
   bool repeats_;  // the default of exclude_seen is the opposite
   std::unique_ptr<Transitions> transitions_;
   ItemModel items_;

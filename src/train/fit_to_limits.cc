@@ -73,7 +73,7 @@ double seconds_of_step(const Recipe& recipe, Task& task, int64_t ranks) {
   Arena arena(room_for_steps(used, fixed));
   std::optional<OptimizerState> optimizer;  // of a device
   std::unique_ptr<BatchGradients> gradients;
-  if (t.device == TrainingDevice::cpu)
+  if (t.device == ComputeDevice::cpu)
     gradients = std::make_unique<HostGradients>(model, task);
   else
     gradients = make_device_engine(recipe, model.parameters(), optimizer.emplace(t, model.parameters()));

@@ -92,7 +92,7 @@ void TranslationData::check(const TranslationRecipe& given, const TranslationFil
   qkv::check(given.text);
   check_fine_tuning(given.training, files.init);
   if (given.training.lora_rank > 0 && memory > 0) fail("training: memory requires lora_rank = 0");
-  if (given.training.device == TrainingDevice::cuda && memory > 0) fail("training: memory requires device = cpu");
+  if (given.training.device == ComputeDevice::cuda && memory > 0) fail("training: memory requires device = cpu");
   for (const auto& [name, layers] : {std::pair{"encoder_layers", given.model.encoder_layers},
                                      std::pair{"decoder_layers", given.model.decoder_layers}})
     if (layers < 1) fail("recipe: {} must be at least 1 for a translator (is {})", name, layers);

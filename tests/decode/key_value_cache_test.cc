@@ -22,17 +22,22 @@ class CachedTexts : public ::testing::Test {
     Random random(seed, Stream::test);
     return testing::random_tokens(count, 40, random);
   }
-  // Returns the last hidden states of those of these texts of which a step reads all tokens.
+  // Returns the logits after those of these texts of which a step reads all tokens.
   std::vector<std::vector<float>> step(KeyValueCache& cache, const std::vector<Text*>& texts) {
     const Arena::Scope scope(arena_);
     Context context{.arena = arena_, .inference = true};
     cache.begin_step();
     for (Text* text : texts) cache.add(*text);
     cache.end_step();
-    const Matrix<float> h = model_.step(cache.step(), cache.layers(0), context);
-    std::vector<std::vector<float>> rows;
+    std::vector<RowRange> last;
     for (const Text* text : texts)
-      if (text->last >= 0) rows.emplace_back(h.row(text->last), h.row(text->last) + h.cols);
+      if (text->last >= 0) last.push_back({text->last, text->last + 1});
+    const NextRequest request{last};
+    const std::span<const NextRequest> requests(&request, last.empty() ? 0 : 1);
+    std::vector<std::vector<float>> rows;
+    for (const NextResult& next : cache.models().front().step(cache.step(), cache.layers(0), requests, context))
+      for (int64_t n = 0; n < next.logits.rows; n++)
+        rows.emplace_back(next.logits.row(n), next.logits.row(n) + next.logits.cols);
     return rows;
   }
   std::vector<float> alone(const Ids& ids) {

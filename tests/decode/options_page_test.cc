@@ -132,6 +132,10 @@ run. On the command line, `normalize` is `--normalize` or `--no-normalize`.)") +
 value of the run ([classify.md](classify.md)).)") +
          section<RerankOptions>("Reranking",
                                 "`qkv rerank`, `Classifier.rerank` in Python, `qkv::RerankOptions` in C++.") +
+         section<Placement>(
+             "Devices",
+             R"(Options of `qkv translate`, `summarize`, `generate`, `chat`, `embed`, `classify`, `rerank` and `recommend`, arguments
+of the classes of Python, and `qkv::Placement` in C++ ([devices](design/devices.md#inference)).)") +
          section<ImportOptions>(
              "Import",
              R"(`qkv import`, `qkv::ImportOptions` in C++, where the last group is the member `torch`. [import.md](import.md) says which
@@ -167,6 +171,7 @@ TEST(OptionsPage, DescribesEveryOptionInOneLine) {
   check(EmbedOptions());
   check(ClassifyOptions());
   check(RerankOptions());
+  check(Placement());
   check(ImportOptions());
   check(ServerOptions());
 }

@@ -291,7 +291,9 @@ TEST(SearchOptions, EnsembleOfOneModelTwiceEqualsTheModel) {
   SearchOptions options;
   options.beam = options.n_best = 3;
   const auto wanted = s.search({source}, options).front();
-  const auto found = testing::search_all(Ensemble({&s.model, &s.model}), {{source, {}}}, options, s.arena).front();
+  const auto found = testing::search_all(Ensemble({make_host_inference(s.model), make_host_inference(s.model)}),
+                                         {{source, {}}}, options, s.arena)
+                         .front();
   ASSERT_EQ(found.size(), wanted.size());
   for (size_t i = 0; i < found.size(); i++) {
     EXPECT_EQ(found[i].ids, wanted[i].ids);
@@ -304,7 +306,7 @@ TEST(SearchOptions, EnsembleAveragesProbabilities) {
   const Ids source = {5, 3, 8, kEnd};
   SearchOptions options;
   options.beam = options.n_best = 3;
-  const Ensemble both({&a.model, &b.model});
+  const Ensemble both({make_host_inference(a.model), make_host_inference(b.model)});
   const auto found = testing::search_all(both, {{source, {}}}, options, a.arena).front();
   for (const Decoded& d : found) {
     const Ids target = d.with_end(kEnd);
@@ -321,7 +323,7 @@ TEST(SearchOptions, EnsembleAveragesProbabilities) {
 TEST(SearchOptions, EnsembleVocabulariesMustHaveEqualSizes) {
   Searcher a(config_of(12, 20)), b(config_of(13, 20));
   EXPECT_EQ(error_of([&] {
-              Ensemble({&a.model, &b.model});
+              Ensemble({make_host_inference(a.model), make_host_inference(b.model)});
             }),
             "ensemble: vocabularies have 13 and 13 tokens, those of the first model 12 and 12; they must be equal");
 }

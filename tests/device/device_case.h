@@ -1,7 +1,8 @@
-// A model in the memory of a device.
+// A model in the memory of a device, and the bounds of its rounding.
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <limits>
 #include <span>
@@ -14,6 +15,14 @@
 #include "ops/rows.h"
 
 namespace qkv::testing {
+
+// Up to 14 sublayers round five times on the way forward and as often backward, over sums of at most 13 terms:
+// tests/model/gradient_test.cc.
+constexpr double kRoundings = 14 * 2 * 5;
+inline const double kFloatTolerance = kRoundings * std::sqrt(13) * 0x1p-24;
+// Elements of 16 bits are rounded once for each op, and sums are in float32. These roundings are independent, so their
+// errors add up like a random walk, whose end is beyond three deviations in one of 400 cases.
+inline const double kBfloat16Tolerance = 3 * std::sqrt(kRoundings) * 0x1p-9;
 
 // Returns the path of the device plugin that is tested: the value of QKV_TEST_DEVICE, or this one.
 inline std::string tested_plugin(const char* otherwise = QKV_HOST_DEVICE) {

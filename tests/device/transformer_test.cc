@@ -19,6 +19,8 @@ namespace {
 
 using testing::Case;
 using testing::cases;
+using testing::kBfloat16Tolerance;
+using testing::kFloatTolerance;
 using testing::kSmoothing;
 using testing::numbers_of;
 using testing::relative_error;
@@ -73,14 +75,6 @@ void expect_near(const Result& device, const Result& host, double tolerance) {
   EXPECT_NEAR(device.loss.nll, host.loss.nll, tolerance * host.loss.nll);
   EXPECT_LE(relative_error(device.gradient, host.gradient), tolerance);
 }
-
-// Up to 14 sublayers round five times on the way forward and as often backward, over sums of at most 13 terms:
-// tests/model/gradient_test.cc.
-constexpr double kRoundings = 14 * 2 * 5;
-const double kFloatTolerance = kRoundings * std::sqrt(13) * 0x1p-24;
-// Elements of 16 bits are rounded once for each op, and sums are in float32. These roundings are independent, so their
-// errors add up like a random walk, whose end is beyond three deviations in one of 400 cases.
-const double kBfloat16Tolerance = 3 * std::sqrt(kRoundings) * 0x1p-9;
 
 // The masks of dropout are the same, otherwise the losses would differ.
 TEST(DeviceTransformer, LossesAndGradientsInFloat32AreThoseOfTheHost) {

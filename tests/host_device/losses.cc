@@ -4,6 +4,8 @@
 #include "host_device/table.h"
 #include "ops/reference/cross_entropy_reference.h"
 #include "ops/reference/gathered_logits_reference.h"
+#include "ops/reference/linear_reference.h"
+#include "ops/reference/next_tokens_reference.h"
 #include "ops/reference/r_drop_reference.h"
 #include "ops/reference/sampled_loss_reference.h"
 #include "ops/reference/softcap_reference.h"
@@ -66,6 +68,18 @@ void shared_sampled_loss(qkv_element e, qkv_sampled_loss kind, const int32_t* la
     loss[n] = reference::binary_loss(static_cast<float>(kind.beta), s(n, K), s.row(n), K);
 }
 
+void logits(qkv_element e, qkv_matrix X, qkv_matrix W, const void* b, float cap, qkv_matrix to) {
+  reference::linear<float>(Floats(e, X), Floats(e, W), Vector(e, b, to.cols), floats(to));
+  if (cap != 0) reference::softcap<float>(floats(to), cap);
+}
+
+void next_tokens(qkv_matrix logits, const int32_t* hidden, int64_t hidden_count, const qkv_next_tokens* next) {
+  const int64_t N = logits.rows, k = next->k;
+  reference::next_tokens(
+      floats(logits), numbers(hidden, hidden_count),
+      {{next->logits, N, k}, {next->tokens, N, k}, {next->hidden, N, hidden_count}, next->lse, next->lse_seen});
+}
+
 void gathered_logits(qkv_element e, qkv_matrix h, qkv_matrix E, const int32_t* ids, qkv_matrix s) {
   reference::gathered_logits<float>(Floats(e, h), Floats(e, E), {ids, s.rows, s.cols}, Result(e, s));
 }
@@ -87,6 +101,8 @@ void add_losses(qkv_device& t) {
   t.softcap_backward = entry<softcap_backward>;
   t.sampled_loss = entry<sampled_loss>;
   t.shared_sampled_loss = entry<shared_sampled_loss>;
+  t.logits = entry<logits>;
+  t.next_tokens = entry<next_tokens>;
   t.gathered_logits = entry<gathered_logits>;
   t.gathered_logits_backward = entry<gathered_logits_backward>;
 }

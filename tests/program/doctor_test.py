@@ -55,6 +55,8 @@ def test_devices_are_listed(tmp_path):
     assert version(QKV_DEVICE=str(host)).endswith(")\nhost device (16.0 GiB): host device\n")
 
     assert version(QKV_DEVICE=str(tmp_path / "missing.so")).count("\n") == 1
+    report = json.loads(doctor("--json", QKV_DEVICE=str(tmp_path / "missing.so")))
+    assert f"the plugin {tmp_path}/missing.so does not exist" in report["advice"]
     (tmp_path / "plugin.so").write_text("no library")
     assert "device plugin: " in version(QKV_DEVICE=str(tmp_path / "plugin.so"))
     report = json.loads(doctor("--json", QKV_DEVICE=str(tmp_path / "plugin.so")))

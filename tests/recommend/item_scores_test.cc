@@ -20,10 +20,11 @@ TEST(ItemScores, DoNotDependOnTheBatch) {
   for (size_t i = 0; i < kHistories; i++)
     histories.push_back({std::span<const int32_t>(events).subspan(i, 1 + i % 9), {}});
   std::vector<float> together(kHistories * kItems), alone(kItems);
+  const std::shared_ptr<const InferenceEngine> engine = make_host_inference(model);
   Arena arena;
-  score_items(model, true, histories, {together.data(), kHistories, kItems}, arena);
+  score_items(*engine, true, histories, {together.data(), kHistories, kItems}, arena);
   for (size_t i = 0; i < kHistories; i += 37) {
-    score_items(model, true, {&histories[i], 1}, {alone.data(), 1, kItems}, arena);
+    score_items(*engine, true, {&histories[i], 1}, {alone.data(), 1, kItems}, arena);
     EXPECT_TRUE(std::ranges::equal(alone, std::span(together).subspan(i * kItems, kItems))) << i;
   }
 }

@@ -49,13 +49,14 @@ TEST(ModelRanker, AgreesWithTheScoresOfAllItems) {
   const Interactions data = random_log();
   Transformer<float> model(testing::item_config(kRankedItems));
   testing::randomize(model.parameters(), 1);
+  const std::shared_ptr<const InferenceEngine> engine = make_host_inference(model);
   Arena arena;
   const Negatives negatives = draw_negatives(data, {}, 40, 4);
   Split split;
   split.holdout = 3;
   for (const bool with_added : {false, true}) {
     const auto all_scores = [&](Histories histories, Matrix<float> scores) {
-      score_items(model, true, histories, scores, arena);
+      score_items(*engine, true, histories, scores, arena);
       for (int64_t row = 0; row < scores.rows && with_added; row++) {
         std::vector<ScoredToken> added;
         add_scores(histories[to_size(row)], added);
@@ -65,7 +66,7 @@ TEST(ModelRanker, AgreesWithTheScoresOfAllItems) {
     DenseRanker dense(kRankedItems, all_scores);
     ModelRanker::AddedScores added;
     if (with_added) added = add_scores;
-    ModelRanker blocks(model, true, arena, added);
+    ModelRanker blocks(*engine, true, arena, added);
     for (const Negatives* drawn : {static_cast<const Negatives*>(nullptr), &negatives}) {
       const RankingOptions options{.split = split, .negatives = drawn, .next = 2};
       const Found expected = rank(data, options, dense);
@@ -88,8 +89,9 @@ TEST(ModelRanker, NanCountsAgainstTheModel) {
   Transformer<float> model(testing::item_config(kRankedItems));
   testing::randomize(model.parameters(), 1);
   std::ranges::fill(model.parameters().values(), std::numeric_limits<float>::quiet_NaN());
+  const std::shared_ptr<const InferenceEngine> engine = make_host_inference(model);
   Arena arena;
-  ModelRanker ranker(model, true, arena);
+  ModelRanker ranker(*engine, true, arena);
   const Found found = rank(data, {}, ranker);
   EXPECT_EQ(found.measures[2].second, 0);
   for (const auto& list : found.lists) EXPECT_TRUE(list.empty());

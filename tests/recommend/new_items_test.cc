@@ -61,7 +61,7 @@ TEST_F(NewItemsTest, AreScoredByTheSumOfTheirFeatures) {
   Arena arena;
   const std::vector<int32_t> history = {8, 3};
   const History only{history};
-  const Matrix<float> h = encode_histories(*parts.model, true, {&only, 1}, arena);
+  const Matrix<float> h = encode_histories(*make_host_inference(*parts.model), true, {&only, 1}, arena);
   const Recommender recommender(run, tables);
   const Recommendations answer = recommender.recommend({"i8", "i3"}, {.top = 100});
   EXPECT_EQ(answer.items.size(), to_size(kTrainedItems - 2 + 2));

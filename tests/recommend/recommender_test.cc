@@ -60,8 +60,9 @@ TEST_F(RecommenderTest, ReturnsTheItemsWithTheHighestScores) {
     const History only{history};
     std::vector<float> scores(kLogItems);
     Arena arena;
-    score_items(*parts.model, positions_from_end, {&only, 1}, {scores.data(), 1, kLogItems}, arena);
-    const Matrix<float> h = encode_histories(*parts.model, positions_from_end, {&only, 1}, arena);
+    score_items(*make_host_inference(*parts.model), positions_from_end, {&only, 1}, {scores.data(), 1, kLogItems},
+                arena);
+    const Matrix<float> h = encode_histories(*make_host_inference(*parts.model), positions_from_end, {&only, 1}, arena);
     const Matrix<float> E = parts.model->output().weight().matrix();
     for (const bool exclude_seen : {true, false}) {
       const Recommendations found = Recommender(name).recommend({"i7", "i3", "i250"}, {kLogItems, exclude_seen});

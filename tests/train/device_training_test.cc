@@ -157,7 +157,7 @@ TEST_F(DeviceTrainingTest, TheTimeOfAStepIncludesTheCommandsOfTheDevice) {
   LanguageRecipe recipe = language_preset("lm-small");
   merge_recipe_json(recipe, testing::kSmallRecipe, "");
   recipe.model.target_vocab = 8;
-  recipe.training.device = TrainingDevice::cuda;
+  recipe.training.device = ComputeDevice::cuda;
   recipe.training.max_minutes = 10;
   std::vector<int> before;
   FewTokens task([&] { before.push_back(waits); });
@@ -233,7 +233,7 @@ TEST_F(DeviceTrainingTest, Float32IsKeptIfItIsGiven) {
   merge_recipe_json(recipe, testing::kSmallRecipe, "");
   recipe.training.schedule = Schedule::constant;
   recipe.training.max_steps = 1;
-  recipe.training.device = TrainingDevice::cuda;
+  recipe.training.device = ComputeDevice::cuda;
   for (const bool given : {false, true}) {
     if (given) recipe.given.insert("precision");
     const std::string run = directory_ / fmt::format("given-{}", given);
@@ -295,7 +295,7 @@ TEST_F(DeviceTrainingTest, RefusesWhatOnlyTheCpuTrains) {
             "sparse_updates must be off on a device");
   testing::translation_case(directory_);  // writes the text
   TranslationRecipe recipe = translation_preset("tiny");
-  for (const TrainingDevice device : {TrainingDevice::cuda, TrainingDevice::automatic}) {
+  for (const ComputeDevice device : {ComputeDevice::cuda, ComputeDevice::automatic}) {
     recipe.training.device = device;
     EXPECT_EQ(
         error_of([&] {

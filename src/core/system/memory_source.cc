@@ -3,6 +3,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <utility>
+
 #include "core/fail.h"
 #include "core/to_size.h"
 
@@ -31,22 +33,22 @@ class HostMemory : public MemorySource {
   size_t bytes() const override { return physical_memory(); }
 };
 
-MemorySource* of_device = nullptr;
+std::shared_ptr<MemorySource> of_device;
 
 }  // namespace
 
 size_t physical_memory() { return to_size(sysconf(_SC_PHYS_PAGES)) * to_size(sysconf(_SC_PAGESIZE)); }
 
-MemorySource& host_memory() {
-  static HostMemory memory;
+std::shared_ptr<MemorySource> host_memory() {
+  static const auto memory = std::make_shared<HostMemory>();
   return memory;
 }
 
-MemorySource& device_memory() {
+std::shared_ptr<MemorySource> device_memory() {
   if (!of_device) fail("arena: no device is in use");
-  return *of_device;
+  return of_device;
 }
 
-void set_device_memory(MemorySource* source) { of_device = source; }
+void set_device_memory(std::shared_ptr<MemorySource> source) { of_device = std::move(source); }
 
 }  // namespace qkv

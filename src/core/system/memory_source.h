@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <string>
 
 namespace qkv {
@@ -30,10 +31,10 @@ constexpr size_t kMemoryStep = size_t{32} << 20;
 size_t physical_memory();  // of the machine, in bytes
 inline double mebibytes(size_t bytes) { return static_cast<double>(bytes) / (1 << 20); }
 
-MemorySource& host_memory();
+std::shared_ptr<MemorySource> host_memory();
 
 // The memory of the device that is in use. Throws Error if none is.
-MemorySource& device_memory();
-void set_device_memory(MemorySource* source);
+std::shared_ptr<MemorySource> device_memory();
+void set_device_memory(std::shared_ptr<MemorySource> source);  // null: none
 
 }  // namespace qkv

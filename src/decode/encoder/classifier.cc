@@ -14,6 +14,7 @@
 #include "decode/encoder/pairs.h"
 #include "io/runs/run.h"
 #include "io/weights/tensor_view.h"
+#include "model/inference/placed_model.h"
 #include "ops/pooling.h"
 #include "ops/rows.h"
 #include "text/unicode.h"
@@ -58,7 +59,11 @@ std::vector<int32_t> ids_of(const ClassifierRun& run, const std::string& text, i
 
 struct Classifier::State {
   const ClassifierRun run;
+  const std::shared_ptr<const InferenceEngine> engine;
   mutable ArenaPool arenas;
+
+  State(ClassifierRun loaded, const Placement& placement)
+      : run(std::move(loaded)), engine(make_inference(*run.model, placement)) {}
 
   int64_t labels() const { return std::ssize(run.classification.labels); }
   int64_t longest() const { return run.model->config().max_length; }
@@ -110,7 +115,7 @@ struct Classifier::State {
     }
     const Arena::Scope scope(arena);
     Context context{.arena = arena, .inference = true};
-    const Matrix<float> h = run.model->hidden(packed, context);
+    const Matrix<float> h = engine->hidden(packed, context);
     const Matrix<float> v = arena.matrix<float>(packed.sequences(), h.cols);
     pool_rows<float>(h, packed.offsets, run.classification.pooling, v);
     scatter_rows<float>(run.head->forward(v, context), std::vector<int32_t>(batch.begin(), batch.end()), logits);
@@ -158,8 +163,8 @@ struct Classifier::State {
   }
 };
 
-Classifier::Classifier(const std::string& run_directory)
-    : state_(new State{load_run<ClassifierRun>(run_directory), {}}) {
+Classifier::Classifier(const std::string& run_directory, const Placement& placement)
+    : state_(new State(load_run<ClassifierRun>(run_directory), placement)) {
   const int64_t length = state_->run.embedding.max_length, longest = state_->longest();
   if (length < 0 || length > longest)
     fail("{}: max_length must be between 0 and {}, the model's (is {})", RunDirectory(run_directory).embedding(),

@@ -12,6 +12,7 @@
 #include "decode/encoder/pooling.h"
 #include "decode/encoder/text_encoder.h"
 #include "io/weights/tensor_view.h"
+#include "model/inference/placed_model.h"
 #include "text/unicode.h"
 
 namespace qkv {
@@ -40,7 +41,11 @@ EmbeddingConfig merged(EmbeddingConfig config, const EmbedOptions& options) {
 
 struct Embedder::State {
   const TextEncoder encoder;
+  const std::shared_ptr<const InferenceEngine> engine;
   mutable ArenaPool arenas;
+
+  State(const std::string& run_directory, const Placement& placement)
+      : encoder(load_text_encoder(run_directory)), engine(make_inference(*encoder.model, placement)) {}
 
   int64_t width() const { return encoder.dense ? encoder.dense->out() : encoder.model->config().d_model; }
   int64_t edge_tokens() const { return std::ssize(encoder.edges.before) + std::ssize(encoder.edges.after); }
@@ -112,7 +117,7 @@ struct Embedder::State {
     result.values.resize(texts.size() * to_size(result.width));
     const Matrix<float> vectors(result.values.data(), std::ssize(texts), result.width);
     const ArenaPool::Lease lease(arenas, 1);
-    embed_ids(*encoder.model, ids, {config.pooling, encoder.dense.get(), config.normalize, options.batch_tokens},
+    embed_ids(*engine, ids, {config.pooling, encoder.dense.get(), config.normalize, options.batch_tokens},
               lease.front(), vectors);
     for (int64_t t = 0; t < vectors.rows; t++)
       if (!all_finite({vectors.row(t), to_size(vectors.cols)}))
@@ -121,7 +126,8 @@ struct Embedder::State {
   }
 };
 
-Embedder::Embedder(const std::string& run_directory) : state_(new State{load_text_encoder(run_directory), {}}) {}
+Embedder::Embedder(const std::string& run_directory, const Placement& placement)
+    : state_(new State(run_directory, placement)) {}
 Embedder::~Embedder() = default;
 Embedder::Embedder(Embedder&&) noexcept = default;
 Embedder& Embedder::operator=(Embedder&&) noexcept = default;

@@ -5,8 +5,8 @@
 #include "ops/rows.h"
 
 namespace qkv {
-void embed_ids(const Transformer<float>& model, std::span<const std::vector<int32_t>> texts,
-               const PoolingOptions& options, Arena& arena, Matrix<float> vectors) {
+void embed_ids(const InferenceEngine& model, std::span<const std::vector<int32_t>> texts, const PoolingOptions& options,
+               Arena& arena, Matrix<float> vectors) {
   std::vector<int64_t> lengths;
   for (const auto& text : texts) lengths.push_back(std::ssize(text));
   const Batches batches = cut_by_length(lengths, tokens_at_once(options.batch_tokens));

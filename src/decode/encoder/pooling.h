@@ -8,7 +8,7 @@
 
 #include "core/arena.h"
 #include "model/heads/dense_layers.h"
-#include "model/transformer.h"
+#include "model/inference/inference_engine.h"
 #include "qkv/embedder.h"
 #include "qkv/matrix.h"
 
@@ -24,7 +24,7 @@ struct PoolingOptions {
 // texts: ids, at least one per text -> vectors: [texts, d], or as wide as the outputs of `dense`, assigned. Texts of
 // similar length form batches without padding. A vector depends neither on the other texts, nor on batch_tokens, nor on
 // the number of threads. Throws Error for ids and lengths outside the model's range.
-void embed_ids(const Transformer<float>& model, std::span<const std::vector<int32_t>> texts,
-               const PoolingOptions& options, Arena& arena, Matrix<float> vectors);
+void embed_ids(const InferenceEngine& model, std::span<const std::vector<int32_t>> texts, const PoolingOptions& options,
+               Arena& arena, Matrix<float> vectors);
 
 }  // namespace qkv

@@ -5,7 +5,6 @@
 
 #include "core/system/threads.h"
 #include "core/to_size.h"
-#include "ops/rows.h"
 #include "qkv/system.h"
 
 namespace qkv {
@@ -26,28 +25,13 @@ struct Engine::Group {
     sequences.push_back(sequence);
     tokens.push_back(sequence->predicting());
     first_rows.push_back(rows);
-    rows += tokens.back().end - tokens.back().begin;
+    rows += tokens.back().rows();
+  }
+  NextRequest request() const {
+    if (!excluded) return {tokens};
+    return {tokens, static_cast<int64_t>(candidates), excluded->tokens};
   }
 };
-
-namespace {
-
-// Returns ranges of rows, one after the other: a view if they are next to each other.
-Matrix<float> rows_of(Matrix<float> m, const std::vector<RowRange>& ranges, int64_t rows, Arena& arena) {
-  const int64_t begin = ranges.front().begin;
-  int64_t end = begin;
-  for (const RowRange& range : ranges) end = range.begin == end ? range.end : -1;
-  if (end >= 0) return m.row_range(begin, end);
-  const std::span<int32_t> numbers(arena.take<int32_t>(rows), to_size(rows));
-  auto next = numbers.begin();
-  for (const RowRange& range : ranges)
-    for (int64_t row = range.begin; row < range.end; row++) *next++ = static_cast<int32_t>(row);
-  const Matrix<float> copy = arena.matrix<float>(rows, m.cols);
-  gather_rows<float>(m, numbers, copy);
-  return copy;
-}
-
-}  // namespace
 
 Engine::Engine(KeyValueCache& cache, const EngineLimits& limits, Arena& scratch)
     : models_(cache.models()), cache_(cache), limits_(limits), context_{.arena = scratch, .inference = true} {}
@@ -143,7 +127,7 @@ bool Engine::start(Done& done, const Start& on_start) {
     }
     take(*next);
     running_.splice(running_.end(), waiting_, next);
-    if (models_.front().config().is_decoder_only())
+    if (models_.config().is_decoder_only())
       sequence.start(cache_, {});
     else
       sentences.push_back(&sequence);
@@ -210,16 +194,20 @@ std::vector<Engine::Group> Engine::next_of(const std::vector<Sequence*>& all) {
   }
   if (whole.rows > 0) groups.push_back(std::move(whole));
 
-  std::vector<Matrix<float>> hidden;
+  std::vector<NextRequest> requests;
+  for (const Group& group : groups) requests.push_back(group.request());
+  std::vector<std::vector<NextResult>> results;  // of each model
   for (size_t m = 0; m < models_.size(); m++)
-    hidden.push_back(models_[m].step(cache_.step(), cache_.layers(m), context_));
-  for (Group& group : groups) {
-    std::vector<Matrix<float>> rows;
-    for (const Matrix<float>& h : hidden) rows.push_back(rows_of(h, group.tokens, group.rows, context_.arena));
-    if (group.excluded)
-      group.best = best_next(models_.front(), rows.front(), *group.excluded, group.candidates, context_);
-    else
-      group.log_p = next_log_probabilities(models_, rows, context_);
+    results.push_back(models_[m].step(cache_.step(), cache_.layers(m), requests, context_));
+  for (size_t g = 0; g < groups.size(); g++) {
+    Group& group = groups[g];
+    if (group.excluded) {
+      group.best = best_next(results.front()[g].best, *group.excluded);
+      continue;
+    }
+    std::vector<Matrix<float>> logits;
+    for (const std::vector<NextResult>& of_model : results) logits.push_back(of_model[g].logits);
+    group.log_p = log_mean_probability(logits);
   }
   return groups;
 }

@@ -3,25 +3,28 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <utility>
 #include <vector>
 
 #include "core/fail.h"
+#include "model/inference/inference_engine.h"
 #include "model/transformer.h"
+#include "qkv/config.h"
 #include "qkv/matrix.h"
 
 namespace qkv {
 
-// A view of models, which must outlive it.
 class Ensemble {
  public:
-  Ensemble(const Transformer<float>& model) : models_{&model} {}
+  // A model on the host, which must outlive the ensemble.
+  Ensemble(const Transformer<float>& model) : Ensemble(std::vector{make_host_inference(model)}) {}
   // Throws Error if the vocabularies differ in size, or there is no model.
-  explicit Ensemble(std::vector<const Transformer<float>*> models) : models_(std::move(models)) {
+  explicit Ensemble(std::vector<std::shared_ptr<const InferenceEngine>> models) : models_(std::move(models)) {
     if (models_.empty()) fail("ensemble must have at least one model");
-    for (const auto* model : models_) {
-      const ModelConfig &a = front().config(), &b = model->config();
+    for (const auto& model : models_) {
+      const ModelConfig &a = config(), &b = model->config();
       if (a.source_vocab != b.source_vocab || a.target_vocab != b.target_vocab)
         fail("ensemble: vocabularies have {} and {} tokens, those of the first model {} and {}; they must be equal",
              b.source_vocab, b.target_vocab, a.source_vocab, a.target_vocab);
@@ -29,17 +32,18 @@ class Ensemble {
   }
 
   size_t size() const { return models_.size(); }
-  const Transformer<float>& operator[](size_t i) const { return *models_[i]; }
-  const Transformer<float>& front() const { return *models_.front(); }
+  const InferenceEngine& operator[](size_t i) const { return *models_[i]; }
+  const InferenceEngine& front() const { return *models_.front(); }
+  const ModelConfig& config() const { return front().config(); }  // of the first model
   // Returns the maximum sequence length in tokens that all models support.
   int64_t max_length() const {
-    int64_t least = front().config().max_length;
-    for (const auto* model : models_) least = std::min(least, model->config().max_length);
+    int64_t least = config().max_length;
+    for (const auto& model : models_) least = std::min(least, model->config().max_length);
     return least;
   }
 
  private:
-  std::vector<const Transformer<float>*> models_;
+  std::vector<std::shared_ptr<const InferenceEngine>> models_;
 };
 
 // Computes the log-probabilities of an ensemble, log(1/K Σ_k softmax(logits_k)). logits: [N, V] for each of K ≥ 1

@@ -1,13 +1,10 @@
 #include "decode/engine/key_value_cache.h"
 
 #include <algorithm>
-#include <bit>
 #include <limits>
 #include <utility>
 
 #include "core/to_size.h"
-#include "ops/rows.h"
-#include "qkv/system.h"
 
 namespace qkv {
 
@@ -17,71 +14,12 @@ constexpr int64_t kMostRows = std::numeric_limits<int32_t>::max() - 2 * RowBlock
 constexpr int64_t kGap = 64;         // bytes between matrices, at most
 constexpr int64_t kRowsAtOnce = 64;  // the memory of texts grows by whole cache lines, so that there is no gap
 
-// Returns the number of floats of a row of keys and values in all layers.
-int64_t width_of(const Transformer<float>& model) {
-  int64_t width = 0;
-  for (const auto& layer : model.decoder().layers()) width += layer.self_attention().keys_values_width();
-  return width;
-}
-
-// Returns caches for the keys and values of all layers. Those of self-attention are next to each other in memory. Their
-// size is rounded up, so that later allocations begin at one of few addresses whatever the batch, and unneeded rows are
-// never touched.
-std::vector<Layer<float>::Cache> layer_caches(const Transformer<float>& model, const CacheRows& rows, Arena& arena) {
-  constexpr int64_t kMostRounded = int64_t{64} << 20;  // floats
-  const int64_t width = width_of(model);
-  const auto rounded = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(rows.self)));
-  const Matrix<float> all = arena.matrix<float>(rounded * width <= kMostRounded ? rounded : rows.self, width);
-  std::vector<Layer<float>::Cache> caches;
-  int64_t begin = 0;
-  for (const auto& layer : model.decoder().layers()) {
-    const int64_t end = begin + layer.self_attention().keys_values_width();
-    caches.push_back({all.row_range(0, rows.self).col_range(begin, end), {}});
-    begin = end;
-  }
-  for (auto& cache : caches) cache.cross = arena.matrix<float>(rows.cross, cache.self.cols);
-  return caches;
-}
-
-// Returns the sequences from `first` on that are encoded together. More rows would not make the products faster, but
-// would take more memory.
-Packed part_of(const Packed& all, int64_t first) {
-  const int64_t most_tokens = kEncodedTokens * threads();
-  Packed part;
-  for (int64_t s = first; s < all.sequences(); s++) {
-    const auto sequence = all.sequence(s);
-    if (part.tokens() > 0 && part.tokens() + std::ssize(sequence) > most_tokens) break;
-    part.append(sequence);
-  }
-  return part;
-}
-
-// Computes keys and values of the encoder's output, a few sequences at a time. rows: those of each sequence.
-void fill_cross(const Transformer<float>& model, const Packed& sources, std::span<const RowRange> rows,
-                const std::vector<Layer<float>::Cache>& caches, Context& c) {
-  for (int64_t first = 0; first < sources.sequences();) {
-    const Arena::Scope scope(c.arena);
-    const Packed part = part_of(sources, first);
-    const Matrix<float> memory = model.encode(part, c);
-    for (int64_t s = 0; s < part.sequences();) {  // sequences with consecutive rows together
-      RowRange from{part.offsets[to_size(s)], 0}, to = rows[to_size(first + s)];
-      for (s++; s < part.sequences() && rows[to_size(first + s)].begin == to.end; s++)
-        to.end = rows[to_size(first + s)].end;
-      from.end = part.offsets[to_size(s)];
-      std::vector<Layer<float>::Cache> parts = caches;
-      for (auto& cache : parts) cache.cross = cache.cross.row_range(to.begin, to.end);
-      model.fill_cross(memory.row_range(from.begin, from.end), parts, c);
-    }
-    first += part.sequences();
-  }
-}
-
 }  // namespace
 
 int64_t cache_bytes(const Ensemble& models, const CacheRows& rows) {
-  int64_t width = 0;
-  for (size_t m = 0; m < models.size(); m++) width += width_of(models[m]);
-  return (rows.self + rows.cross) * width * static_cast<int64_t>(sizeof(float));
+  int64_t row_bytes = 0;
+  for (size_t m = 0; m < models.size(); m++) row_bytes += models[m].row_bytes();
+  return (rows.self + rows.cross) * row_bytes;
 }
 
 CacheRows cache_rows(const Ensemble& models, int64_t bytes) {
@@ -91,22 +29,17 @@ CacheRows cache_rows(const Ensemble& models, int64_t bytes) {
 
 size_t reserved_for(const Ensemble& models, const CacheRows& rows) {
   int64_t matrices = 0;
-  for (size_t m = 0; m < models.size(); m++) matrices += 1 + std::ssize(models[m].decoder().layers());
+  for (size_t m = 0; m < models.size(); m++) matrices += 1 + models[m].config().decoder_layers;
   return to_size(cache_bytes(models, rows * 2) + matrices * kGap);  // sizes may be rounded up
 }
 
 KeyValueCache::KeyValueCache(const Ensemble& models, const CacheRows& rows, Arena& memory)
-    : models_(models), memory_(&memory), rows_(rows.self), cross_pool_(rows.cross) {
-  for (size_t m = 0; m < models.size(); m++) caches_.push_back(layer_caches(models[m], rows, memory));
+    : models_(models), grows_(false), rows_(rows.self), cross_pool_(rows.cross) {
+  for (size_t m = 0; m < models.size(); m++) layers_.push_back(models[m].make_rows(rows, memory));
 }
 
-KeyValueCache::KeyValueCache(const Transformer<float>& model, int64_t kept_bytes) : models_(model), cross_pool_(0) {
-  const auto& layers = model.decoder().layers();
-  LayerCaches& caches = caches_.emplace_back();
-  for (const auto& layer : layers) {
-    Arena& memory = layer_memory_.emplace_back(physical_memory() / layers.size());
-    caches.push_back({memory.matrix<float>(0, layer.self_attention().keys_values_width()), {}});
-  }
+KeyValueCache::KeyValueCache(const Ensemble& model, int64_t kept_bytes) : models_(model), grows_(true), cross_pool_(0) {
+  layers_.push_back(models_.front().make_growing_rows());
   kept_rows_ = kept_bytes / row_bytes();
 }
 
@@ -116,7 +49,7 @@ int64_t KeyValueCache::room() const { return kept_rows_ / kRowsAtOnce * kRowsAtO
 
 int32_t KeyValueCache::new_row() {
   while (self_pool_.used() == rows_ && !kept_.empty() && rows_ + kRowsAtOnce > kept_rows_) forget();
-  if (self_pool_.used() == rows_ && !memory_) grow();
+  if (self_pool_.used() == rows_ && grows_) grow();
   const int32_t row = self_pool_.take();
   if (self_pool_.rows() > std::ssize(users_)) {
     users_.resize(to_size(self_pool_.rows()));
@@ -130,11 +63,7 @@ int32_t KeyValueCache::new_row() {
 // Adds memory for rows of texts. The pool takes a row that was never used only if every other one is in use, so the
 // rows in use are the first ones.
 void KeyValueCache::grow() {
-  LayerCaches& caches = caches_.front();
-  for (size_t i = 0; i < caches.size(); i++) {
-    layer_memory_[i].matrix<float>(kRowsAtOnce, caches[i].self.cols);
-    caches[i].self.rows += kRowsAtOnce;
-  }
+  layers_.front()->grow(kRowsAtOnce);
   rows_ += kRowsAtOnce;
 }
 
@@ -148,7 +77,7 @@ std::vector<KeyValueCache::Sentence> KeyValueCache::open(const Packed& sources, 
     rows.push_back(cross_pool_.take(std::ssize(sources.sequence(s))));
     sentences.push_back({rows.back(), std::vector<std::vector<int32_t>>(to_size(beams[to_size(s)]))});
   }
-  for (size_t m = 0; m < models_.size(); m++) fill_cross(models_[m], sources, rows, caches_[m], c);
+  for (size_t m = 0; m < models_.size(); m++) models_[m].encode(sources, rows, *layers_[m], c);
   return sentences;
 }
 
@@ -176,8 +105,7 @@ void KeyValueCache::fill(Sentence& sentence, int64_t tokens) {
     rows.resize(to_size(tokens));
     for (int32_t& row : rows) {
       row = new_row();
-      for (const LayerCaches& caches : caches_)
-        for (const auto& cache : caches) qkv::fill<float>(cache.self.row_range(row, row + 1), 0);
+      for (const auto& layers : layers_) layers->set_to_zero({row, row + 1});
     }
   }
 }
@@ -269,9 +197,7 @@ void KeyValueCache::add(Sentence& sentence, int32_t slot, int32_t id) {
 
 // Returns about how long a token takes: d for the layers' products, and 1 for each token before it, to which it
 // attends.
-int64_t KeyValueCache::work_at(size_t place) const {
-  return models_.front().config().d_model + static_cast<int64_t>(place);
-}
+int64_t KeyValueCache::work_at(size_t place) const { return models_.config().d_model + static_cast<int64_t>(place); }
 
 // Adds tokens of a text while there is work left, and returns what is left without theirs. The last one is read even if
 // another text that contains it has filled its row, since its hidden state is needed.
@@ -307,7 +233,7 @@ void KeyValueCache::end_step() {
   for (Text* text : prompts) work = read(*text, work);
 }
 
-Transformer<float>::Step KeyValueCache::step() const {
+DecodingStep KeyValueCache::step() const {
   return {ids_,
           positions_,
           new_rows_,
@@ -316,19 +242,10 @@ Transformer<float>::Step KeyValueCache::step() const {
 }
 
 void KeyValueCache::trim(Clock::time_point now) {
-  const auto forget = [&](Arena& memory, Matrix<float> m, const RowRange& rows) {
-    const Matrix<float> part = m.row_range(std::min(rows.begin, m.rows), std::min(rows.end, m.rows));
-    memory.forget(part.data, to_size(part.rows * part.stride) * sizeof(float));
-  };
-  for (const RowRange& rows : self_pool_.unused(now)) {
-    for (size_t i = 0; i < layer_memory_.size(); i++) forget(layer_memory_[i], caches_.front()[i].self, rows);
-    if (!memory_) continue;
-    for (const LayerCaches& caches : caches_)
-      forget(*memory_, caches.front().self, rows);  // a row holds those of all layers
-  }
+  for (const RowRange& rows : self_pool_.unused(now))
+    for (const auto& layers : layers_) layers->forget_self(rows);
   for (const RowRange& rows : cross_pool_.unused(now))
-    for (const LayerCaches& caches : caches_)
-      for (const auto& cache : caches) forget(*memory_, cache.cross, rows);
+    for (const auto& layers : layers_) layers->forget_cross(rows);
 }
 
 // ---- Pool

@@ -5,7 +5,6 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <list>
 #include <memory>
 #include <mutex>
@@ -18,16 +17,6 @@
 #include "decode/engine/row_pool.h"
 
 namespace qkv {
-
-constexpr int64_t kEncodedTokens = 192;  // source tokens that are encoded at once, per thread
-
-// The room of a cache: rows of generated tokens, and of source tokens.
-struct CacheRows {
-  int64_t self = 0, cross = 0;
-
-  CacheRows operator+(const CacheRows& other) const { return {self + other.self, cross + other.cross}; }
-  CacheRows operator*(int64_t times) const { return {self * times, cross * times}; }
-};
 
 // Returns the size of keys and values.
 int64_t cache_bytes(const Ensemble& models, const CacheRows& rows);
@@ -59,8 +48,8 @@ class KeyValueCache {
   KeyValueCache(const Ensemble& models, const CacheRows& rows, Arena& memory);
 
   // A cache for texts, which grows with them. Keeps the most recently closed texts while all texts together take at
-  // most `kept_bytes` bytes. The model must outlive the cache.
-  KeyValueCache(const Transformer<float>& model, int64_t kept_bytes);
+  // most `kept_bytes` bytes. The model, which is one, must outlive the cache.
+  KeyValueCache(const Ensemble& model, int64_t kept_bytes);
 
   const Ensemble& models() const { return models_; }
 
@@ -111,16 +100,15 @@ class KeyValueCache {
   static constexpr int64_t kStepTokens = 512;
   void add(Text& text);
 
-  // Return the tokens of the step, N of them, and the keys and values of model m, for Transformer::step.
+  // Return the tokens of the step, N of them, and the keys and values of model m.
   int64_t step_tokens() const { return std::ssize(ids_); }
-  Transformer<float>::Step step() const;
-  const std::vector<Layer<float>::Cache>& layers(size_t m) const { return caches_[m]; }
+  DecodingStep step() const;
+  KeysValues& layers(size_t m) { return *layers_[m]; }
 
   // Gives the memory of blocks of rows that have been unused for some time back to the system.
   void trim(Clock::time_point now);
 
  private:
-  using LayerCaches = std::vector<Layer<float>::Cache>;
   struct Alike {
     const Text* text = nullptr;
     size_t tokens = 0;  // length of the common prefix
@@ -136,12 +124,11 @@ class KeyValueCache {
   void add_token(int32_t id, size_t position, int32_t row, int64_t first_key, RowRange cross);
 
   const Ensemble models_;
-  Arena* const memory_ = nullptr;    // of sentences
-  std::deque<Arena> layer_memory_;   // of texts, for each layer: contiguous rows
-  std::vector<LayerCaches> caches_;  // for each model
-  int64_t rows_ = 0;                 // for which there is memory
-  std::vector<int32_t> users_;       // for each row: the number of hypotheses or texts that use it
-  std::vector<char> filled_;         // for each row of a text: whether its token was read
+  const bool grows_;                                 // with its texts
+  std::vector<std::unique_ptr<KeysValues>> layers_;  // of each model
+  int64_t rows_ = 0;                                 // for which there is memory
+  std::vector<int32_t> users_;                       // for each row: the hypotheses or texts that use it
+  std::vector<char> filled_;                         // for each row of a text: whether its token was read
   RowPool self_pool_;
   RangePool cross_pool_;
   int64_t kept_rows_ = 0;
@@ -155,14 +142,14 @@ class KeyValueCache {
 // outlive the pool. Methods are thread-safe.
 class CachePool {
  public:
-  CachePool(const Transformer<float>& model, int64_t bytes) : model_(model), bytes_(bytes) {}
+  CachePool(const Ensemble& model, int64_t bytes) : model_(model), bytes_(bytes) {}
 
   // Returns the kept cache that holds the most tokens of these texts, or a new cache if none is kept.
   std::unique_ptr<KeyValueCache> take(const std::vector<std::vector<int32_t>>& texts);
   void give_back(std::unique_ptr<KeyValueCache> cache);  // drops the oldest caches beyond `bytes`
 
  private:
-  const Transformer<float>& model_;
+  const Ensemble model_;
   const int64_t bytes_;
   std::mutex mutex_;
   std::vector<std::unique_ptr<KeyValueCache>> waiting_;  // in the order in which they were given back

@@ -10,15 +10,9 @@
 #include <vector>
 
 #include "core/clock.h"
+#include "model/inference/row_range.h"
 
 namespace qkv {
-
-// A range of rows, from begin to end − 1.
-struct RowRange {
-  int64_t begin = 0, end = 0;
-
-  bool operator==(const RowRange&) const = default;
-};
 
 // The number of used rows in each block.
 class RowBlocks {

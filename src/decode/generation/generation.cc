@@ -82,13 +82,13 @@ int64_t rows_needed(const ModelConfig& model, const TextEnds& ends, const Genera
   return std::min(std::ssize(seen_part(text, model.max_length)) + request.options->max_tokens, model.max_length);
 }
 
-TextGeneration::TextGeneration(const Transformer<float>& model, const TextEnds& ends, GenerationRequest request)
-    : Sequence(request.key, {1, {rows_needed(model.config(), ends, request), 0}}),
+TextGeneration::TextGeneration(const ModelConfig& model, const TextEnds& ends, GenerationRequest request)
+    : Sequence(request.key, {1, {rows_needed(model, ends, request), 0}}),
       ends_(ends),
       request_(std::move(request)),
       options_(*request_.options),
       search_(search_options(options_, ends)),
-      longest_(model.config().max_length),
+      longest_(model.max_length),
       text_(ends.beginning(request_.prompt, request_.is_complete)),
       random_(sampling_random(options_.seed, request_.prompt, 0)),
       is_done_(options_.max_tokens == 0) {}
@@ -150,13 +150,13 @@ GeneratedIds TextGeneration::take() {
 
 void generate_ids(KeyValueCache& cache, const Prompts& prompts, const TextEnds& ends, const GenerationOptions& options,
                   Arena& arena, const std::function<void(size_t, GeneratedIds&&)>& done, bool is_complete) {
-  const Transformer<float>& model = cache.models().front();
-  check(model.config(), ends, options);
+  const ModelConfig& model = cache.models().config();
+  check(model, ends, options);
   Engine engine(cache, {.rows = options.batch}, arena);
   for (const auto& prompt : prompts) {
     GenerationRequest request{static_cast<uint64_t>(&prompt - prompts.data()), prompt, &options};
     request.is_complete = is_complete;
-    check(model.config(), ends, request);
+    check(model, ends, request);
     engine.add(std::make_unique<TextGeneration>(model, ends, std::move(request)));
   }
   for (Engine::Done texts; engine.step(texts); texts.clear())

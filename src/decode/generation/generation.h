@@ -74,7 +74,7 @@ class TextGeneration : public Sequence {
  public:
   // The request is one that check accepts. `ends` must outlive the object. If it has a start token, it is put before a
   // prompt that is not complete.
-  TextGeneration(const Transformer<float>& model, const TextEnds& ends, GenerationRequest request);
+  TextGeneration(const ModelConfig& model, const TextEnds& ends, GenerationRequest request);
 
   void start(KeyValueCache& cache, KeyValueCache::Sentence&&) override { open(cache); }
   void close(KeyValueCache& cache) override { cache.close(*seen_); }

@@ -38,7 +38,7 @@ struct GenerationLoop::State : ServingLoop<Prepared::Text> {
     Engine engine;
 
     explicit Generating(State& s)
-        : cache(*s.generator.run.model, s.limits.cache_bytes),
+        : cache(s.generator.model, s.limits.cache_bytes),
           engine(cache, {s.limits.rows, cache.room() * cache.row_bytes()}, s.scratch) {}
   };
 
@@ -63,7 +63,7 @@ struct GenerationLoop::State : ServingLoop<Prepared::Text> {
 
   void begin(Text& text) override {
     const int64_t cost = std::ssize(text.prompt) + text.options.max_tokens;
-    engine().add(std::make_unique<TextGeneration>(*generator.run.model, generator.run.ends, request_of(text)),
+    engine().add(std::make_unique<TextGeneration>(generator.model.config(), generator.run.ends, request_of(text)),
                  text.client, cost);
   }
   void hold(Text& text, bool paused) override { engine().pause(text.id, paused); }
@@ -118,11 +118,11 @@ GenerationLoop::Prepared GenerationLoop::prepare(std::vector<int32_t> prompt, co
   Prepared prepared(std::move(text));
   const Prepared::Text& t = *prepared.text_;
   const GenerationRequest request = State::request_of(t);
-  check(generator.run.model->config(), generator.run.ends, request);
+  check(generator.model.config(), generator.run.ends, request);
   prepared.prompt_tokens = std::ssize(generator.run.ends.beginning(t.prompt, t.is_complete));
   prepared.cost = prepared.prompt_tokens + options.max_tokens;
   prepared.rows = 1;
-  prepared.bytes = rows_needed(generator.run.model->config(), generator.run.ends, request) * state_->row_bytes;
+  prepared.bytes = rows_needed(generator.model.config(), generator.run.ends, request) * state_->row_bytes;
   check_need(1, prepared.bytes, {.cache_bytes = state_->cache_bytes});
   return prepared;
 }

@@ -128,8 +128,8 @@ bool holds_language_model(const std::string& run_directory) {
   return std::filesystem::exists(RunDirectory(run_directory).language());
 }
 
-Generator::Generator(const std::string& run_directory, int64_t cache_bytes)
-    : model_(std::make_unique<const Model>(load_run<LanguageRun>(run_directory), cache_bytes)) {
+Generator::Generator(const std::string& run_directory, int64_t cache_bytes, const Placement& placement)
+    : model_(std::make_unique<const Model>(load_run<LanguageRun>(run_directory), cache_bytes, placement)) {
   if (cache_bytes < 0) fail("cache_bytes must be at least 0 (is {})", cache_bytes);
 }
 Generator::~Generator() = default;

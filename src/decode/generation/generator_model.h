@@ -8,19 +8,23 @@
 #include <vector>
 
 #include "core/arena_pool.h"
+#include "decode/engine/ensemble.h"
 #include "decode/engine/key_value_cache.h"
 #include "decode/generation/generation.h"
 #include "io/runs/run.h"
+#include "model/inference/placed_model.h"
 #include "qkv/generator.h"
 
 namespace qkv {
 
 struct Generator::Model {
   LanguageRun run;
+  Ensemble model;
   mutable CachePool caches;
   mutable ArenaPool arenas;
 
-  Model(LanguageRun loaded, int64_t cache_bytes) : run(std::move(loaded)), caches(*run.model, cache_bytes) {}
+  Model(LanguageRun loaded, int64_t cache_bytes, const Placement& placement)
+      : run(std::move(loaded)), model({make_inference(*run.model, placement)}), caches(model, cache_bytes) {}
 
   void generate(const Prompts& prompts, const GenerationOptions& options,
                 const std::function<void(size_t, GeneratedIds&&)>& done, bool is_complete = false) const;

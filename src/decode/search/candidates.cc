@@ -9,12 +9,6 @@
 
 namespace qkv {
 
-Matrix<float> next_log_probabilities(const Ensemble& models, std::span<const Matrix<float>> hidden, Context& c) {
-  std::vector<Matrix<float>> logits;
-  for (size_t m = 0; m < models.size(); m++) logits.push_back(models[m].output().logits(hidden[m], c));
-  return log_mean_probability(logits);
-}
-
 namespace {
 
 constexpr size_t kValuesAtOnce = 64;  // that are passed over together if the largest is too small
@@ -67,15 +61,13 @@ Excluded excluded_tokens(const SearchOptions& options, bool before_min_length) {
   return excluded;
 }
 
-BestNext best_next(const Transformer<float>& model, Matrix<const float> h, const Excluded& excluded, size_t count,
-                   Context& c) {
-  BestNext next{model.output().next(h, excluded.tokens, static_cast<int64_t>(count), c), {}};
+BestNext best_next(const NextTokens& best, const Excluded& excluded) {
+  BestNext next{best, {}};
   // Tokens other than the end token still count in the sum.
-  for (int64_t n = 0; n < h.rows; n++) {
-    const NextTokens& all = next.tokens;
-    float mass = all.lse_seen[n];
+  for (int64_t n = 0; n < best.tokens.rows; n++) {
+    float mass = best.lse_seen[n];
     for (size_t i = 0; i < excluded.tokens.size(); i++)
-      if (excluded.tokens[i] != excluded.end) mass = log_add_exp(mass, all.hidden(n, static_cast<int64_t>(i)));
+      if (excluded.tokens[i] != excluded.end) mass = log_add_exp(mass, best.hidden(n, static_cast<int64_t>(i)));
     next.log_mass.push_back(mass);
   }
   return next;

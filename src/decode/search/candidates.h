@@ -11,10 +11,6 @@
 
 namespace qkv {
 
-// Returns log p of the next tokens, [N, V], from the last hidden states of each model, [N, d]. For an ensemble, p is
-// the mean of the models' probabilities.
-Matrix<float> next_log_probabilities(const Ensemble& models, std::span<const Matrix<float>> hidden, Context& c);
-
 // A hypothesis with one more token.
 struct Candidate {
   double sum = 0;   // Σ log q of all its tokens
@@ -53,9 +49,8 @@ struct BestNext {
 // hypotheses, and no token is forced or required.
 bool best_are_enough(const Ensemble& models, const SearchInput& input, const SearchOptions& options);
 
-// Computes the best tokens that follow the last hidden states h: [N, d].
-BestNext best_next(const Transformer<float>& model, Matrix<const float> h, const Excluded& excluded, size_t count,
-                   Context& c);
+// Computes them from the best tokens without the excluded ones.
+BestNext best_next(const NextTokens& best, const Excluded& excluded);
 
 // Returns the best continuations as above. The hypotheses have the rows of `next` from first_row on, of which the first
 // `count` tokens count.

@@ -65,11 +65,11 @@ Context scoring_context(Arena& arena) { return {.arena = arena, .recompute = tru
 template <class F>
 std::vector<Matrix<float>> hidden_states(const Ensemble& models, size_t count, const PackedPairs& batch, Context& c,
                                          F&& f) {
-  check_targets(batch, models.front().config().target_vocab);
+  check_targets(batch, models.config().target_vocab);
   std::vector<Matrix<float>> hidden;
   for (size_t m = 0; m < count; m++) {
     Transformer<float>::Saved saved;
-    models[m].forward(batch.source, batch.read, c, saved);
+    models[m].host().forward(batch.source, batch.read, c, saved);
     hidden.push_back(saved.h);
     if (m == 0) f(saved);
   }
@@ -84,7 +84,7 @@ void for_logits(const Ensemble& models, const std::vector<Matrix<float>>& hidden
     const Arena::Scope block(c.arena);
     std::vector<Matrix<float>> logits;
     for (size_t m = 0; m < models.size(); m++)
-      logits.push_back(models[m].output().logits(hidden[m].row_range(begin, std::min(rows, begin + kRows)), c));
+      logits.push_back(models[m].host().output().logits(hidden[m].row_range(begin, std::min(rows, begin + kRows)), c));
     f(begin, logits);
   }
 }
@@ -110,7 +110,7 @@ std::vector<Forced> force(const Ensemble& models, const std::vector<ForcedInput>
   const bool scores = values != ForcedValues::attention;
   const auto hidden =
       hidden_states(models, scores ? models.size() : 1, batch, c, [&](const Transformer<float>::Saved& saved) {
-        if (values != ForcedValues::scores) take_attention(models.front(), batch, saved, place, c, results);
+        if (values != ForcedValues::scores) take_attention(models.front().host(), batch, saved, place, c, results);
       });
   if (!scores) return results;
 

@@ -38,7 +38,7 @@ CacheRows rows_needed(const Ensemble& models, const SearchInput& input, const Se
 }
 
 void check(const Ensemble& models, const SearchInput& input, const SearchOptions& options) {
-  const int64_t V = models.front().config().target_vocab;
+  const int64_t V = models.config().target_vocab;
   check(options, V);
   const int64_t longest = max_tokens(models, input, options);
   for (const int32_t id : input.start)

@@ -58,7 +58,7 @@ SearchOptions rest_options(const DecodingRequest& request) {
 
 DecodingNeed decoding_need(const Ensemble& models, const DecodingRequest& request) {
   const auto need = [&](const SearchOptions& options, int64_t times) {
-    check(options, models.front().config().target_vocab);
+    check(options, models.config().target_vocab);
     const CacheRows rows = rows_needed(models, request.input, options);
     return DecodingNeed{live_hypotheses(request.input, options), cache_bytes(models, rows), rows * times};
   };

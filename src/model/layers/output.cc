@@ -41,43 +41,37 @@ Matrix<Real> Output<Real>::logits(Matrix<const Real> h, Context& c) const {
 
 template <class Real>
 void Output<Real>::logits_into(Matrix<const Real> h, Matrix<Real> y, Context& c) const {
-  const Real* bias = bias_ ? bias_->value : nullptr;
-  if (cap_ == 0) return product<Real>(h, *weight_, 0, y.cols, bias, y, c);
-  product<Real>(h, *weight_, 0, y.cols, bias, y, c, Epilogue<Real>::softcap(cap_));
+  if (cap_ == 0) return product<Real>(h, *weight_, 0, y.cols, bias(), y, c);
+  product<Real>(h, *weight_, 0, y.cols, bias(), y, c, Epilogue<Real>::softcap(cap_));
 }
 
 template <>
 NextTokens Output<float>::next(Matrix<const float> h, std::span<const int32_t> hidden, int64_t k, Context& c) const {
-  const NextTokens next{c.arena.matrix<float>(h.rows, k), c.arena.matrix<int32_t>(h.rows, k),
-                        c.arena.matrix<float>(h.rows, std::ssize(hidden)), c.arena.take<float>(h.rows),
-                        c.arena.take<float>(h.rows)};
-  const float* bias = bias_ ? bias_->value : nullptr;
+  const NextTokens next = make_next_tokens(h.rows, k, std::ssize(hidden), c.arena);
   if (weight_->int8.values.data)
-    next_tokens(h, weight_->int8, bias, hidden, next, c.arena, cap_);
+    next_tokens(h, weight_->int8, bias(), hidden, next, c.arena, cap_);
   else
-    next_tokens(h, weight_->matrix(), bias, hidden, next, c.arena, cap_);
+    next_tokens(h, weight_->matrix(), bias(), hidden, next, c.arena, cap_);
   return next;
 }
 
 template <>
 TopKLogits Output<float>::best(Matrix<const float> h, HiddenTokens hidden, int64_t k, Context& c) const {
   const TopKLogits best{c.arena.matrix<float>(h.rows, k), c.arena.matrix<int32_t>(h.rows, k)};
-  const float* bias = bias_ ? bias_->value : nullptr;
   if (weight_->int8.values.data)
-    top_k_logits(h, weight_->int8, bias, hidden, best, c.arena);
+    top_k_logits(h, weight_->int8, bias(), hidden, best, c.arena);
   else
-    top_k_logits(h, weight_->matrix(), bias, hidden, best, c.arena);
+    top_k_logits(h, weight_->matrix(), bias(), hidden, best, c.arena);
   return best;
 }
 
 template <>
 void Output<float>::ranks(Matrix<const float> h, const LogitChanges& changes, const LogitRanks& ranks,
                           Context& c) const {
-  const float* bias = bias_ ? bias_->value : nullptr;
   if (weight_->int8.values.data)
-    logit_ranks(h, weight_->int8, bias, changes, ranks, c.arena);
+    logit_ranks(h, weight_->int8, bias(), changes, ranks, c.arena);
   else
-    logit_ranks(h, weight_->matrix(), bias, changes, ranks, c.arena);
+    logit_ranks(h, weight_->matrix(), bias(), changes, ranks, c.arena);
 }
 
 template <>

@@ -47,6 +47,8 @@ class Output {
       : weight_(weight), bias_(bias), cap_(cap) {}
 
   const Parameter<Real>& weight() const { return *weight_; }
+  const Real* bias() const { return bias_ ? bias_->value : nullptr; }
+  Arithmetic<Real> cap() const { return cap_; }
 
   // Returns the logits cap(h Wᵀ + b); h: [N, d] -> [N, V]. For decoding.
   Matrix<Real> logits(Matrix<const Real> h, Context& c) const;

@@ -139,7 +139,7 @@ PluginState plugin(const std::string& name) {
 PluginState device_plugin() {
   const DevicePlugin found = find_device_plugin();
   PluginState state{"cuda", found.path, found.exists, "", ""};
-  if (!found.exists) return state;
+  if (!found.exists && !found.is_given) return state;
   state.error = found.missing;
   if (!found.table) return state;
   state.uses = found.table->name();

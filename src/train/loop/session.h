@@ -59,14 +59,14 @@ void keep_fitted(R& given, const R& saved) {
 template <class R>
 void set_device(R& recipe, const TrainingConfig* saved, FunctionRef<void(const std::string&)> report) {
   TrainingConfig& c = recipe.training;
-  if (c.device == TrainingDevice::automatic && saved) c.device = saved->device;
-  if (c.device == TrainingDevice::automatic) {
+  if (c.device == ComputeDevice::automatic && saved) c.device = saved->device;
+  if (c.device == ComputeDevice::automatic) {
     const DevicePlugin plugin = find_device_plugin();
-    c.device = plugin.table ? TrainingDevice::cuda : TrainingDevice::cpu;
+    c.device = plugin.table ? ComputeDevice::cuda : ComputeDevice::cpu;
     if (!plugin.table && (plugin.exists || plugin.is_given))
       report(fmt::format("device: cpu, because {}", plugin.missing));
   }
-  if (c.device != TrainingDevice::cpu && !recipe.given.contains("precision") && c.precision == Precision::float32)
+  if (c.device != ComputeDevice::cpu && !recipe.given.contains("precision") && c.precision == Precision::float32)
     c.precision = saved ? saved->precision : Precision::bfloat16;
 }
 
@@ -228,11 +228,11 @@ bool train_on(const std::string& out, const TrainingObserver& observer, Ranks* r
   R wanted = given;
   if (saved) keep_fitted(wanted, *saved);
   set_device(wanted, saved ? &saved->training : nullptr, [&](const std::string& line) { session.report(line); });
-  if (ranks && wanted.training.device != TrainingDevice::cpu) fail("device must be cpu for training by several ranks");
+  if (ranks && wanted.training.device != ComputeDevice::cpu) fail("device must be cpu for training by several ranks");
   if (saved) check_same_device(session.run, *saved, wanted);
-  const bool is_cpu = wanted.training.device == TrainingDevice::cpu;
+  const bool is_cpu = wanted.training.device == ComputeDevice::cpu;
   is_cpu ? check_for_cpu(wanted.training) : Data::check(wanted, inputs...);  // again: auto has become cuda
-  const std::unique_ptr<Accelerator> device = is_cpu ? nullptr : open_device();
+  const std::shared_ptr<Accelerator> device = is_cpu ? nullptr : open_device();
   if constexpr (Data::kFitsLimits && Data::kCountsBatches)
     if (!saved) prefer_given_epochs(wanted);
   Data data(session, wanted, inputs...);

@@ -27,7 +27,7 @@ Trainer::Trainer(const Recipe& recipe, const RunDirectory& run, Task& task, cons
       reports_(observer, run.metrics()),
       data_id_(task.fingerprint()),
       used_before_(used_memory()),
-      model_(recipe, run, !task.step_table() && config_.device == TrainingDevice::cpu),
+      model_(recipe, run, !task.step_table() && config_.device == ComputeDevice::cpu),
       steps_(ranks, config_, model_.trained()),
       optimizer_(steps_.are_shared() ? OptimizerState(config_, model_.trained(), steps_.slices())
                                      : OptimizerState(config_, model_.trained(), task.step_table() != nullptr)),
@@ -43,7 +43,7 @@ Trainer::Trainer(const Recipe& recipe, const RunDirectory& run, Task& task, cons
 }
 
 std::unique_ptr<GradientEngine> Trainer::make_engine(const Recipe& recipe) {
-  if (config_.device == TrainingDevice::cpu)
+  if (config_.device == ComputeDevice::cpu)
     return std::make_unique<HostEngine>(model_.model(), task_, optimizer_, steps_);
   return make_device_engine(recipe, model_.trained(), optimizer_);
 }
@@ -99,7 +99,7 @@ void Trainer::dry_run() {
                   base + 2 * parameters + gradient + optimizer + activations + data,
                   base > 0 ? fmt::format("base {:.1f}, ", base) : "", parameters, gradient, optimizer, parameters,
                   activations, config_.batch_tokens, data > 0 ? fmt::format(", data {:.1f}", data) : ""));
-  if (config_.device != TrainingDevice::cpu) report_device();
+  if (config_.device != ComputeDevice::cpu) report_device();
 }
 
 // Reports the memory of the device, and records its name.

@@ -157,7 +157,8 @@ void RecommendationTask::after_step(const Transformer<float>& model) {
 
 DevScore RecommendationTask::evaluate(const Transformer<float>& model, Arena& arena) {
   if (transitions_) return evaluate_with_transitions(model, arena);
-  ModelRanker ranker(model, recipe_.recommendation.positions_from_end, arena);
+  const std::shared_ptr<const InferenceEngine> engine = make_host_inference(model);
+  ModelRanker ranker(*engine, recipe_.recommendation.positions_from_end, arena);
   const RankingScore found = rank_validation(ranker);
   return {0, found.ndcg[1], {}, measures_of(found)};
 }
@@ -193,8 +194,9 @@ std::string RecommendationTask::verdict(double best) const {
 // whether training still improves it: at first the scores with them hardly change, because the transitions alone are
 // better than a model that has just begun to learn.
 DevScore RecommendationTask::evaluate_with_transitions(const Transformer<float>& model, Arena& arena) {
+  const std::shared_ptr<const InferenceEngine> engine = make_host_inference(model);
   const auto score = [&](Histories histories, Matrix<float> scores) {
-    score_items(model, recipe_.recommendation.positions_from_end, histories, scores, arena);
+    score_items(*engine, recipe_.recommendation.positions_from_end, histories, scores, arena);
   };
   const TransitionFit fit = fit_weight(log_, split_, recipe_.recommendation.repeats, *transitions_, score, partition_);
   TransitionConfig config = transitions_->config();

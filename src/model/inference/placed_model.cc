@@ -1,0 +1,50 @@
+#include "model/inference/placed_model.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/fail.h"
+#include "device/copies.h"
+#include "device/open_device.h"
+#include "model/inference/transformer_inference.h"
+
+namespace qkv {
+namespace {
+
+// A model of a device, which is open while the model exists.
+template <class T>
+struct DeviceModel {
+  const std::shared_ptr<Accelerator> device = open_device();
+  Transformer<Device<T>> model;
+
+  explicit DeviceModel(const Transformer<float>& host) : model(host.config(), host.item_inputs()) {
+    upload<T>(host.parameters().values(), model.parameters().values().data());
+  }
+};
+
+template <class T>
+std::shared_ptr<const InferenceEngine> on_device(const Transformer<float>& host) {
+  const auto owner = std::make_shared<const DeviceModel<T>>(host);
+  return std::make_shared<const TransformerInference<Device<T>>>(
+      host, std::shared_ptr<const Transformer<Device<T>>>(owner, &owner->model));
+}
+
+bool is_on_device(ComputeDevice device) {
+  return device == ComputeDevice::cuda || (device == ComputeDevice::automatic && find_device_plugin().table);
+}
+
+}  // namespace
+
+std::shared_ptr<const InferenceEngine> make_inference(const Transformer<float>& model, const Placement& placement) {
+  if (!is_on_device(placement.device)) {
+    if (placement.precision == InferencePrecision::bfloat16)
+      fail("precision bfloat16 requires a device (device is cpu)");
+    return make_host_inference(model);
+  }
+  if (std::ranges::any_of(model.parameters().all(), [](const Parameter<float>& p) { return p.is_quantized(); }))
+    fail("device cuda: the run has weights of 8 or 4 bits, which only the CPU computes with; use device cpu");
+  if (placement.precision == InferencePrecision::float32) return on_device<float>(model);
+  return on_device<bfloat16>(model);
+}
+
+}  // namespace qkv
