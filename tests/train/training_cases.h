@@ -85,7 +85,7 @@ inline TrainingCase language_case(const TempDir& directory) {
 // kSmallRecipe has decoder layers, which an encoder lacks.
 inline constexpr const char* kSmallEncoder =
     R"({"d_model": 16, "heads": 2, "ffn": 16, "encoder_layers": 1, "max_length": 16, "lines": true, "vocab_size": 60,
-    "batch_tokens": 64, "warmup_steps": 0, "learning_rate": 0.01, "dropout": 0.2, "max_epochs": 0, "eval_every": 0,
+    "batch_tokens": 128, "warmup_steps": 0, "learning_rate": 0.01, "dropout": 0.2, "max_epochs": 0, "eval_every": 0,
     "ema_decay": 0.9, "schedule": "constant"})";
 
 inline TrainingCase encoder_case(const TempDir& directory) {
