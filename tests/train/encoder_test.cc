@@ -78,7 +78,10 @@ TEST(Encoder, InterruptedTrainingEndsWithTheSameBytes) {
     return 0;
   });
   expect_same_run(directory / "whole", directory / "parts");
-  EXPECT_EQ(error_of([&] { steps_of(c, R"({"max_steps": 40, "mask_share": 0.2})", directory / "parts"); }),
+  EXPECT_EQ(error_of([&] {
+              steps_of(c, R"({"precision": "int8", "average": 2, "eval_every": 15, "mask_share": 0.2})",
+                       directory / "parts");
+            }),
             (directory / "parts") +
                 ": mask_share was 0.15 when this run was started and is now 0.2; use the same value or another "
                 "directory");
