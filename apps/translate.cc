@@ -117,7 +117,7 @@ std::vector<std::string> split_at_spaces(const std::string& line) {
 // Scores given targets, a few thousand lines at a time.
 void score(const TranslateOptions& options) {
   constexpr size_t kLines = 4096;
-  const qkv::Translator translator(options.runs.front(), options.ensemble, options.placement);
+  const qkv::Translator translator(options.runs.front(), options.ensemble);
   qkv::LineReader lines(options.input, stop_if_interrupted), targets(options.targets, stop_if_interrupted);
   listen_for_interrupts();
   int64_t number = 0;
@@ -215,6 +215,7 @@ void add_given_text_options(CLI::App& command, TranslateOptions& o) {
 void add_translate_options(CLI::App& command, TranslateOptions& o) {
   add_options(command, o.translate, {"alignment", "glossary"});  // --json turns the first on, and the second has a file
   add_options(command, o.placement);
+  command.get_option("--device")->excludes(command.get_option("--score"));  // the CPU scores given texts
   require_sampling(command);
   command
       .add_option("--glossary", o.glossary,

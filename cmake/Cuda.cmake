@@ -1,4 +1,4 @@
-# The plugin for GPUs of NVIDIA (plugins/cuda): libqkv_cuda.so, loaded at run time as those of Plugins.cmake. nvcc comes
+# The plugin for NVIDIA GPUs (plugins/cuda): libqkv_cuda.so, loaded at run time as those of Plugins.cmake. nvcc comes
 # from a toolkit, from Debian or from wheels of PyPI (docs/install.md). The CUDA runtime is linked statically, and finds
 # the driver when it is called.
 find_program(QKV_NVCC nvcc HINTS ENV CUDA_HOME PATHS /usr/local/cuda PATH_SUFFIXES bin DOC "The compiler of the plugin for GPUs")

@@ -140,7 +140,7 @@ struct Ranking {
 class Classifier {
  public:
   // Loads the run of a classifier. Throws Error, naming the file, if the directory is not a complete and valid run of
-  // this kind, and for a place where it cannot compute.
+  // this kind, or if the device or the precision is not available.
   explicit Classifier(const std::string& run_directory, const Placement& placement = {});
   ~Classifier();
   Classifier(Classifier&&) noexcept;

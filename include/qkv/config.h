@@ -72,7 +72,7 @@ constexpr std::array<std::string_view, 8> names_of(Positions) {
 enum class RotaryScaling { linear, llama3, yarn };
 constexpr std::array<std::string_view, 3> names_of(RotaryScaling) { return {"linear", "llama3", "yarn"}; }
 
-// The layers with which an encoder alone predicts tokens, for masked language modelling:
+// The layers with which an encoder-only model predicts tokens, for masked language modelling:
 //   none    it predicts none
 //   output  the output layer
 //   dense   norm(φ(h Wᵀ + b)), with the activation φ and the norm of the encoder, then the output layer: Devlin et al.,
@@ -169,7 +169,7 @@ struct ModelConfig {
   bool tied_output = true;        // the output layer uses the embeddings of its tokens as its weight
   bool output_bias = false;       // on the output layer
   double output_softcap = 0;      // c > 0: a logit z becomes c tanh(z / c), as in Gemma 2; 0 leaves logits unchanged
-  TokenHead token_head = TokenHead::none;  // of an encoder alone
+  TokenHead token_head = TokenHead::none;  // of an encoder-only model
   int64_t max_length = 256;                // tokens of the longest sequence, the end token included
   DropoutConfig dropout;
 

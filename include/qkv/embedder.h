@@ -124,7 +124,7 @@ struct Embeddings {
 class Embedder {
  public:
   // Loads the run of an encoder, a translator (its encoder) or a language model. Throws Error, naming the file, if the
-  // directory is not a complete and valid run of these kinds, and for a place where it cannot compute.
+  // directory is not a complete and valid run of these kinds, or if the device or the precision is not available.
   explicit Embedder(const std::string& run_directory, const Placement& placement = {});
   ~Embedder();
   Embedder(Embedder&&) noexcept;

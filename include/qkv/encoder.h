@@ -88,8 +88,9 @@ EncoderRecipe encoder_recipe(const RecipeChoice& choice);
 struct EncoderFiles {
   std::vector<std::string> text;      // plain text, UTF-8
   std::vector<std::string> dev = {};  // text for evaluation; empty: the end of the text
-  std::string tokenizer = "";         // a SentencePiece model with a piece "<mask>" or "[MASK]"; "": trained
-  std::string init = "";              // a run of an encoder that training starts from, with its tokenizer; "": none
+  // encoder.json gets vocab_size from these two, and lowercase from an initial run.
+  std::string tokenizer = "";  // a SentencePiece model with a piece "<mask>" or "[MASK]"; "": trained
+  std::string init = "";       // a run of an encoder that training starts from, with its tokenizer; "": none
 };
 
 // Trains an encoder and writes it to the run directory `out`. Returns false if should_stop ended training early. A run
@@ -97,8 +98,8 @@ struct EncoderFiles {
 // max_length with the tokens around a text, at different places in each epoch. The masks of a piece depend on the seed,
 // the epoch and its place in the text only; those of the dev text are the same in all runs with the same options.
 // Losses and numbers of tokens are those of the masked tokens. r_drop and lora_rank must be 0. The text is held in
-// memory, with 4 more bytes per token. Throws Error for invalid text, options or files, and for an initial run of
-// another kind.
+// memory until it is tokenized, and its tokens, of 4 bytes each, until training ends. Throws Error for invalid text,
+// options or files, and for an initial run of another kind.
 bool train_encoder(const EncoderFiles& files, const EncoderRecipe& recipe, const std::string& out,
                    const TrainingObserver& observer, const RankOptions& ranks = {});
 

@@ -123,7 +123,7 @@ class Generator {
 
   // Loads a run directory. Keys and values of recent texts are cached in up to `cache_bytes` bytes, so that a prompt
   // that shares a prefix with one of them is read only from where they differ. Throws Error, naming the file, if the
-  // run is not a language model, incomplete or damaged, and for a place where it cannot compute.
+  // run is not a language model, incomplete or damaged, or if the device or the precision is not available.
   explicit Generator(const std::string& run_directory, int64_t cache_bytes = kCacheBytes,
                      const Placement& placement = {});
   ~Generator();

@@ -100,7 +100,7 @@ struct RecommendRequest {
 class Recommender {
  public:
   // Loads a run directory. Throws Error, naming the file, if the run is incomplete or damaged, or a table is invalid,
-  // and for a place where it cannot compute.
+  // or if the device or the precision is not available.
   explicit Recommender(const std::string& run_directory, const RecommenderTables& tables = {},
                        const Placement& placement = {});
   ~Recommender();

@@ -40,7 +40,7 @@ void visit_fields(TextConfig& c, Visitor&& visit) {
         {"Teach characters that stand for protected parts, such as addresses, so that translations place them",
          "data"});
   visit("inline_terms", c.inline_terms,
-        {"Teach translations of terms in the source, in which translations then read the terms of a glossary", "data"});
+        {"Train with translations of terms inserted in the source, so that the model reads glossary terms there", "data"});
 }
 
 // Throws Error, naming the field, for a value outside its range.

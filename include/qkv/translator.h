@@ -193,8 +193,8 @@ using LineSource = std::function<Next(SourceLine& line, bool wait)>;
 class Translator {
  public:
   // Loads a run directory, and those of `ensemble`, which must have the same vocabularies: the probability of a token
-  // is the mean over all models. Throws Error, naming the file, if a run is incomplete or damaged, and for a place
-  // where it cannot compute.
+  // is the mean over all models. Throws Error, naming the file, if a run is incomplete or damaged, or if the device or
+  // the precision is not available.
   explicit Translator(const std::string& run_directory, const std::vector<std::string>& ensemble = {},
                       const Placement& placement = {});
   ~Translator();

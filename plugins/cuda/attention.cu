@@ -1,4 +1,4 @@
-// Scaled dot-product attention with the first kernels that are right: a warp has a query of a head, a lane every 32nd
+// Scaled dot-product attention by simple kernels, not optimized: a warp has a query of a head, a lane every 32nd
 // key. qkv/attention.h.
 //   O_i = Σ_j A_ij v_j,   A_ij = exp(s_ij − lse_i),   lse_i = log Σ_j exp(s_ij)
 #include <cmath>

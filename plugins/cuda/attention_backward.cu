@@ -1,4 +1,4 @@
-// The gradients of attention with the first kernels that are right: each number of a gradient has one warp, which sums
+// The gradients of attention by simple kernels, not optimized: each number of a gradient has one warp, which sums
 // in a fixed order. qkv/attention.h.
 //   dM = A ∘ (dA − D),   dQ = scale · dM K,   dK = scale · dMᵀ Q,   dV = Aᵀ dO
 #include "attention.h"

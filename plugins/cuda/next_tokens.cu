@@ -1,5 +1,5 @@
-// The best next tokens of rows of logits, with the first kernel that is right: a warp has a row, which it reads once
-// for each token. ops/next_tokens.h.
+// The best next tokens of rows of logits, by a simple kernel, not optimized: a warp has a row, which it reads once for
+// each token. ops/next_tokens.h.
 #include <limits>
 
 #include "arguments.h"
@@ -56,9 +56,7 @@ __global__ void next_tokens(Matrix<const float> logits, Columns hidden, qkv_next
   if (n >= logits.rows) return;
   constexpr float kNone = -std::numeric_limits<float>::infinity();
   const float lse = log_sum_exp(V, [&](int64_t v) { return logits(n, v); });
-  const float seen = hidden.count == V ? kNone : log_sum_exp(V, [&](int64_t v) {
-    return hidden.has(v) ? kNone : logits(n, v);
-  });
+  const float seen = log_sum_exp(V, [&](int64_t v) { return hidden.has(v) ? kNone : logits(n, v); });
   if (lane_number() == 0) next.lse[n] = lse, next.lse_seen[n] = seen;
   for (int64_t i = lane_number(); i < hidden.count; i += kLanes)
     next.hidden[n * hidden.count + i] = logits(n, hidden.values[i]);

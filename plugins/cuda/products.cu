@@ -1,4 +1,4 @@
-// Products of matrices with the first kernel that is right: tiles in shared memory, no matrix instructions.
+// Products of matrices by a simple kernel, not optimized: tiles in shared memory, no matrix instructions.
 // ops/linear.h, ops/row_linear.h, ops/next_tokens.h. A number is a sum over K in order by one thread, so its bits depend
 // on its row and column alone.
 #include <cmath>

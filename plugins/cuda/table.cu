@@ -1,4 +1,4 @@
-// A device plugin for GPUs of NVIDIA: the table of its functions. An op that a later version of qkv/device.h has, and
+// A device plugin for NVIDIA GPUs: the table of its functions. An op that a later version of qkv/device.h has, and
 // the plugin lacks, is null, and a program refuses the table.
 #include "table.h"
 

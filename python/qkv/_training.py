@@ -216,13 +216,14 @@ def train_encoder(
     Some tokens are masked, and the model predicts them (docs/encoders.md). qkv.Embedder loads the run. The same
     arguments give the same bytes as the program. A run is resumed, and training is stopped, as by train_translator.
 
-    >>> result = qkv.train_encoder("text.txt", "runs/encoder", d_model=16, heads=2, encoder_layers=1, ffn=16,
+    >>> result = qkv.train_encoder("text.txt", "runs/masked", d_model=16, heads=2, encoder_layers=1, ffn=16,
     ...                            vocab_size=60, max_steps=3, progress=False)
-    >>> "perplexity" in result.evaluation.measures, qkv.Embedder("runs/encoder").width
+    >>> "perplexity" in result.evaluation.measures, qkv.Embedder("runs/masked").width
     (True, 16)
 
     text: one or more files of plain text. A file may also be a column of strings, each a document, of pandas, polars or
-        pyarrow; document_end then has its default unless it is given, and lines must be False.
+        pyarrow; document_end then has its default, and lines is False, unless they are given. With lines, no string may
+        contain a line break.
     out: run directory to write.
     dev: text for evaluation; by default the end of the text.
     tokenizer_model: SentencePiece model with a piece "<mask>" or "[MASK]"; trained if None.
@@ -252,14 +253,39 @@ def _train_on_text(
     reporter: Reporter,
 ) -> TrainingResult:
     (text, dev), (out, preset, config, options) = [listed(own) for own in texts], choice
-    if any(is_tabular(own) for own in [*text, *dev]):
-        options.setdefault("document_end", _DOCUMENT_END)
-    end = options.get("document_end", _DOCUMENT_END)
+    has_columns = any(is_tabular(own) for own in [*text, *dev])
+    end = _set_separator(options, config, train is _qkv.train_encoder) if has_columns else _DOCUMENT_END
     with text_files("text", text, end) as text_paths, text_files("dev", dev, end) as dev_paths, reporter:
         arguments = {
             "text": text_paths, "dev": dev_paths, "tokenizer_model": _path(tokenizer_model), "init": _path(init),
         }
         return _train(train, arguments, out, preset, config, options, reporter)
+
+
+def _set_separator(options: dict[str, Any], config: Path | Mapping[str, Any] | None, has_lines: bool) -> str:
+    """Returns what ends each string of a column.
+
+    Adds the options that say so: without them, those of a run to train further would be used.
+    """
+    given = {**_config_values(config), **options}
+    options["document_end"] = given.get("document_end", _DOCUMENT_END)
+    if has_lines:
+        options["lines"] = given.get("lines", False)
+    return "\n" if has_lines and options["lines"] else options["document_end"]
+
+
+def _config_values(config: Path | Mapping[str, Any] | None) -> dict[str, Any]:
+    """Returns options; those of a file that cannot be read are none, and training raises the error."""
+    if config is None or isinstance(config, Mapping):
+        return dict(config or {})
+    import json
+
+    try:
+        with open(config, encoding="utf-8") as file:
+            values = json.load(file)
+    except (OSError, ValueError):
+        return {}
+    return values if isinstance(values, dict) else {}
 
 
 def _path(path: Path | None) -> str:

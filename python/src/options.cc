@@ -9,11 +9,11 @@
 
 #include "qkv/classifier.h"
 #include "qkv/embedder.h"
+#include "qkv/encoder.h"
 #include "qkv/error.h"
 #include "qkv/generator.h"
 #include "qkv/import.h"
 #include "qkv/jobs.h"
-#include "qkv/encoder.h"
 #include "qkv/language.h"
 #include "qkv/layers.h"
 #include "qkv/recommendation.h"
@@ -46,19 +46,30 @@ std::string string_value(std::string_view name, nb::handle value) {
   throw Error(fmt::format("{} is not valid Unicode", name));
 }
 
-// Returns the entries of a glossary: of a dict of terms and their translations, each one or several, or of pairs.
+// Whether a value has keys with values: a dict, or any other class with items(). A list has none.
+bool is_mapping(nb::handle value) {
+  return PyMapping_Check(value.ptr()) && PyObject_HasAttrString(value.ptr(), "items");
+}
+
+// Returns the entries of a glossary: of a mapping of terms to their translations, each one or several, or of pairs.
 std::vector<std::pair<std::string, std::string>> glossary_entries(std::string_view name, nb::handle value) {
   constexpr const char* kAccepted = "a str, a dict of terms and their translations, or a list of pairs of str";
   std::vector<std::pair<std::string, std::string>> entries;
-  if (nb::isinstance<nb::dict>(value)) {
-    for (const auto& [term, targets] : nb::cast<nb::dict>(value)) {
-      const std::string source = string_value(name, term);
+  if (is_mapping(value)) {
+    const nb::object items = nb::steal(PyMapping_Items(value.ptr()));
+    if (!items.is_valid()) nb::raise_python_error();
+    for (const nb::handle item : items) {
+      const std::string source = string_value(name, item[0]);
+      const nb::object targets = item[1];
       if (nb::isinstance<nb::str>(targets)) {
         entries.emplace_back(source, string_value(name, targets));
         continue;
       }
       if (!PyObject_HasAttrString(targets.ptr(), "__iter__")) refuse(name, kAccepted, value);
+      const size_t entries_before = entries.size();
       for (const nb::handle target : targets) entries.emplace_back(source, string_value(name, target));
+      if (entries.size() == entries_before)
+        throw Error(fmt::format("{} must have a translation of {} (has none)", name, nb::repr(item[0]).c_str()));
     }
     return entries;
   }

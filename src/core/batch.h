@@ -50,9 +50,9 @@ struct Packed {
 };
 
 // One batch for teacher forcing: the decoder reads `target` (beginning with the start token) and predicts `labels`
-// (ending with the end token), one label per token of target. A decoder-only model has no source. An encoder alone has
-// no target: it reads `source` and predicts a label for each token in `masked`, indices into source in increasing
-// order.
+// (ending with the end token), one label per token of target. A decoder-only model has no source. An encoder-only
+// model has no target: it reads `source` and predicts a label for each token in `masked`, indices into source in
+// increasing order.
 struct Batch {
   Packed source, target;
   std::vector<int32_t> labels, masked = {};

@@ -35,26 +35,20 @@ int64_t span_length(int64_t mean, Random& random) {
   return 1 + static_cast<int64_t>(std::log(random.uniform()) / std::log1p(-1 / static_cast<double>(mean)));
 }
 
-}  // namespace
-
-// Every unit is the start of a span once, in random order, until there are enough tokens.
-std::vector<int32_t> choose_masked(std::span<const int32_t> ids, const MaskingOptions& options,
-                                   const MaskingVocabulary& vocabulary, Random& random) {
-  const std::vector<MaskUnit> units = units_of(ids, options.whole_words, vocabulary);
-  int64_t tokens = 0, chosen = 0;
-  for (const MaskUnit& unit : units) tokens += unit.end - unit.begin;
-  const double share = options.share * static_cast<double>(tokens);
-  const int64_t wanted = std::max<int64_t>(1, static_cast<int64_t>(share + random.uniform()));
+// Returns the places of the tokens of random units, at most `wanted`. Every unit is the start of a span once, in random
+// order, until there are enough tokens; one that does not fit is left out.
+std::vector<int32_t> choose_units(const std::vector<MaskUnit>& units, int64_t wanted, int64_t span, Random& random) {
   std::vector<int64_t> starts(units.size());
   std::iota(starts.begin(), starts.end(), 0);
   random.shuffle(starts);
   std::vector<bool> is_chosen(units.size());
+  int64_t chosen = 0;
   for (size_t i = 0; i < starts.size() && chosen < wanted; i++) {
     if (is_chosen[to_size(starts[i])]) continue;
-    const int64_t end = std::min(std::ssize(units), starts[i] + span_length(options.span, random));
+    const int64_t end = std::min(std::ssize(units), starts[i] + span_length(span, random));
     for (int64_t u = starts[i]; u < end; u++) {
       const int64_t size = units[to_size(u)].end - units[to_size(u)].begin;
-      if (is_chosen[to_size(u)] || (chosen > 0 && chosen + size > wanted)) break;
+      if (is_chosen[to_size(u)] || chosen + size > wanted) break;
       is_chosen[to_size(u)] = true;
       chosen += size;
     }
@@ -63,6 +57,27 @@ std::vector<int32_t> choose_masked(std::span<const int32_t> ids, const MaskingOp
   for (size_t u = 0; u < units.size(); u++)
     for (int64_t i = units[u].begin; is_chosen[u] && i < units[u].end; i++) places.push_back(static_cast<int32_t>(i));
   return places;
+}
+
+// Returns the tokens of a unit as units of their own.
+std::vector<MaskUnit> tokens_of(const MaskUnit& unit) {
+  std::vector<MaskUnit> tokens;
+  for (int64_t i = unit.begin; i < unit.end; i++) tokens.push_back({i, i + 1});
+  return tokens;
+}
+
+}  // namespace
+
+std::vector<int32_t> choose_masked(std::span<const int32_t> ids, const MaskingOptions& options,
+                                   const MaskingVocabulary& vocabulary, Random& random) {
+  const std::vector<MaskUnit> units = units_of(ids, options.whole_words, vocabulary);
+  int64_t tokens = 0;
+  for (const MaskUnit& unit : units) tokens += unit.end - unit.begin;
+  const double share = options.share * static_cast<double>(tokens);
+  const int64_t wanted = std::max<int64_t>(1, static_cast<int64_t>(share + random.uniform()));
+  const std::vector<int32_t> places = choose_units(units, wanted, options.span, random);
+  if (!places.empty() || units.empty()) return places;
+  return choose_units(tokens_of(units[random.below(units.size())]), wanted, options.span, random);
 }
 
 void mask_tokens(std::span<int32_t> ids, std::span<const int32_t> places, const MaskingOptions& options,

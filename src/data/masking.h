@@ -27,7 +27,8 @@ struct MaskingVocabulary {
 };
 
 // Returns the places in `ids` of the tokens to predict, in increasing order. Their number is share · N rounded up or
-// down at random, where N tokens are not fixed, and at least 1 if N is. It is smaller if whole words do not fit.
+// down at random, where N tokens are not fixed, and at least 1 if N is. Whole words that are longer than what is left of
+// it are not chosen, so that there may be fewer tokens; if no word fits, tokens of one word are chosen.
 std::vector<int32_t> choose_masked(std::span<const int32_t> ids, const MaskingOptions& options,
                                    const MaskingVocabulary& vocabulary, Random& random);
 

@@ -62,6 +62,15 @@ class JoinedScore {
   int64_t tokens_ = 0;
 };
 
+// Returns the score of a hypothesis whose tokens are some of those of another one. forced: see tokens_forced.
+double score_without_tokens(const Decoded& whole, const Decoded& rest, double length_penalty, int64_t forced) {
+  const auto power = [&](const Decoded& d) {
+    return std::pow(static_cast<double>(std::max<int64_t>(1, std::ssize(d.token_log_probabilities) + forced)),
+                    length_penalty);
+  };
+  return (whole.score * power(whole) - whole.log_probability + rest.log_probability) / power(rest);
+}
+
 // Returns the beginning of a message about a line.
 std::string named(const Line& line) {
   if (!line.source.name.empty()) return line.source.name + ": ";
@@ -174,6 +183,18 @@ void TranslationText::check_source_prefix(const std::string& prefix) const {
     fail("source_prefix: byte {} is not valid UTF-8", bad + 1);
   if (const int64_t tokens = std::ssize(tokenizers_.source.encode(prefix)); tokens > max_length_ / 2)
     fail("source_prefix must have at most {} tokens, half of the model's maximum (has {})", max_length_ / 2, tokens);
+  refuse_reserved(prefix, "source_prefix");
+}
+
+bool TranslationText::has_reserved(std::string_view text) const {
+  return std::ranges::any_of(tokens_.reserved, [&](const std::string& c) { return text.find(c) != text.npos; });
+}
+
+void TranslationText::refuse_reserved(std::string_view text, const char* option) const {
+  for (const std::string& character : tokens_.reserved)
+    if (text.find(character) != text.npos)
+      fail("{} must not have the character U+{:04X}, which the model reserves for protected parts and terms", option,
+           sentence::character_at(character, 0).code);
 }
 
 std::string TranslationText::prepare(const std::string& text) const {
@@ -211,6 +232,8 @@ SearchOptions TranslationText::search_options(const TranslateOptions& o) const {
   s.start = tokens_.start;
   s.end = tokens_.end;
   s.never = tokens_.never;
+  if (o.on_token)  // which protects nothing, and takes nothing back
+    for (const StandIn& stand_in : tokens_.stand_ins) s.never.push_back(stand_in.target);
   return s;
 }
 
@@ -368,7 +391,7 @@ std::vector<LinePart> TranslationText::cut(const LinePart& whole, int64_t most_t
 // Adds the translations of the part's terms to its source, if there is room.
 void TranslationText::add_inline_terms(LinePart& part) const {
   std::vector<int32_t> source =
-      source_ids(with_inline_terms(part.text, *part.glossary, *tokens_.term_marks), part.edges);
+      source_ids(with_inline_terms(part.text, *part.glossary, *tokens_.term_marks, tokens_.reserved), part.edges);
   if (std::ssize(source) > max_length_) return;
   part.inline_tokens = static_cast<int64_t>(OwnTokens(source, *tokens_.term_marks).others());
   part.source = std::move(source);
@@ -415,6 +438,7 @@ TermSpellings TranslationText::spellings_of(std::string_view source, const Gloss
     spellings.push_back(std::move(ids));
   };
   for (const std::string& target : target_spellings(source, entry)) {
+    if (has_reserved(target)) continue;
     std::vector<int32_t> ids = target_ids(target);
     if (ids.size() > room) break;
     add(ids);
@@ -430,6 +454,7 @@ TermSpellings TranslationText::spellings_of(std::string_view source, const Gloss
 }
 
 void TranslationText::set_prefix(Line& line, const TranslateOptions& options) const {
+  refuse_reserved(line.source.prefix, "prefix");
   LinePart& first = line.parts.front();
   first.prefix = target_ids(prepare(line.source.prefix));
   const SearchOptions search = search_options(options);
@@ -592,7 +617,8 @@ Hypothesis TranslationText::without_surplus(const LinePart& part, const Decoded&
                                             const TranslateOptions& options) const {
   const auto surplus = surplus_stand_ins(part.source, decoded.ids, tokens_, tokenizers_.target);
   if (surplus.empty()) return hypothesis(part, decoded, forced, options);
-  const Decoded rest = without_tokens(decoded, surplus);
+  Decoded rest = without_tokens(decoded, surplus);
+  rest.score = score_without_tokens(decoded, rest, options.length_penalty, tokens_forced(part.edges.start));
   if (!forced) return hypothesis(part, rest, nullptr, options);
   const Forced rest_of_forced = without_tokens(*forced, surplus, part.source.size());
   return hypothesis(part, rest, &rest_of_forced, options);

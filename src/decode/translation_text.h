@@ -60,7 +60,7 @@ class TranslationText {
 
   // Returns the text, in lower case if the run requires it. Throws Error unless it is valid UTF-8.
   std::string prepare(const std::string& text) const;
-  // Throws Error for a prefix that is too long or not valid UTF-8.
+  // Throws Error for a prefix that is too long, not valid UTF-8, or has a character that the model reserves.
   void check_source_prefix(const std::string& prefix) const;
   // Returns what stands around a sentence. Throws Error for a language that the model does not have.
   SentenceEdges edges(const TranslateOptions& options) const {
@@ -99,6 +99,9 @@ class TranslationText {
   bool needs_places(const LinePart& part, const Decoded& decoded) const;
 
  private:
+  bool has_reserved(std::string_view text) const;
+  // Throws Error, beginning with the option, if the text has a character that the model reserves.
+  void refuse_reserved(std::string_view text, const char* option) const;
   SentenceEdges edges_between(const std::string& source_language, const std::string& target_language,
                               const std::string& source_prefix) const;
   void split(Line& line, const TranslateOptions& options, const TermRules& rules) const;

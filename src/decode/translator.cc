@@ -36,13 +36,21 @@ std::vector<TranslatorRun> load_runs(const std::string& first, const std::vector
         fail("{}: {} vocabulary differs from that of {}; the runs of an ensemble must share it", directory, side,
              first);
     }
+    const TranslationConfig &expected = runs.front().translation, &found = runs.back().translation;
+    for (const auto& [field, same] : {std::pair{"stand_ins", found.stand_ins == expected.stand_ins},
+                                      {"term_marks", found.term_marks == expected.term_marks}})
+      if (!same)
+        fail("{}: {} of translation.json differ from those of {}; the runs of an ensemble must share them", directory,
+             field, first);
   }
   return runs;
 }
 
-Ensemble ensemble_of(const std::vector<TranslatorRun>& runs, const Placement& placement) {
+Ensemble ensemble_of(const std::vector<TranslatorRun>& runs, const Placement& placement, const std::string& first,
+                     const std::vector<std::string>& others) {
   std::vector<std::shared_ptr<const InferenceEngine>> models;
-  for (const TranslatorRun& run : runs) models.push_back(make_inference(*run.model, placement));
+  for (size_t i = 0; i < runs.size(); i++)
+    models.push_back(make_inference(*runs[i].model, placement, i == 0 ? first : others[i - 1]));
   return Ensemble(std::move(models));
 }
 
@@ -67,7 +75,9 @@ void check_length(const char* side, size_t i, int64_t length, int64_t longest) {
 }  // namespace
 
 Translator::State::State(const std::string& first, const std::vector<std::string>& others, const Placement& placement)
-    : runs(load_runs(first, others)), models(ensemble_of(runs, placement)), text(runs.front(), models.max_length()) {}
+    : runs(load_runs(first, others)),
+      models(ensemble_of(runs, placement, first, others)),
+      text(runs.front(), models.max_length()) {}
 
 void Translator::State::check(const TranslateOptions& options) const {
   check_ranges(options);

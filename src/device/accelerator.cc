@@ -1,6 +1,7 @@
 #include "device/accelerator.h"
 
 #include <algorithm>
+#include <atomic>
 #include <utility>
 
 #include "core/fail.h"
@@ -10,7 +11,7 @@
 namespace qkv {
 namespace {
 
-Accelerator* in_use = nullptr;
+std::atomic<Accelerator*> in_use = nullptr;
 
 // Whether all functions of a table, which has nothing else, are there.
 bool is_complete(const qkv_device& table) {
@@ -30,28 +31,26 @@ const qkv_device& load_device(const std::string& path) {
   return table;
 }
 
-// It exists as long as an arena that has memory of it.
+// Outlives the Accelerator while an arena holds its memory.
 class Accelerator::Memory : public MemorySource {
  public:
-  std::recursive_mutex mutex;  // a command takes memory for the numbers it reads
-
   Memory(const qkv_device& table, std::string name, size_t bytes)
       : table_(table), name_(std::move(name)), bytes_(bytes) {}
 
   void* reserve(size_t bytes) override {
-    const std::lock_guard lock(mutex);
+    const std::lock_guard lock(mutex());
     void* address = nullptr;
     if (table_.reserve(bytes, &address) != 0)
       fail("{}: {} MiB of addresses cannot be reserved: {}", name_, bytes >> 20, table_.error());
     return address;
   }
   void release(void* base, size_t bytes) noexcept override {
-    const std::lock_guard lock(mutex);
+    const std::lock_guard lock(mutex());
     table_.synchronize();  // commands may still use it
     table_.release(base, bytes);
   }
   bool commit(void* base, size_t begin, size_t end) override {
-    const std::lock_guard lock(mutex);
+    const std::lock_guard lock(mutex());
     if (table_.commit(base, begin, end) == 0) return true;
     error_ = table_.error();
     return false;
@@ -68,7 +67,7 @@ class Accelerator::Memory : public MemorySource {
 };
 
 Accelerator::Accelerator(const qkv_device& table, int device) : table_(table) {
-  if (in_use) fail("{}: cannot be used in addition to {}", table.name(), in_use->name_);
+  if (const Accelerator* other = in_use) fail("{}: cannot be used in addition to {}", table.name(), other->name_);
   if (const char* const missing = table.missing()) fail("{}: {}", table.name(), missing);
   if (device < 0 || device >= table.count())
     fail("{}: device must be from 0 to {} (is {})", table.name(), table.count() - 1, device);
@@ -88,7 +87,10 @@ Accelerator::~Accelerator() {
   in_use = nullptr;
 }
 
-std::recursive_mutex& Accelerator::mutex() { return memory_->mutex; }
+std::recursive_mutex& Accelerator::mutex() {
+  static std::recursive_mutex mutex;
+  return mutex;
+}
 
 Accelerator& Accelerator::current() {
   if (!in_use) fail("device: none is in use");

@@ -56,7 +56,7 @@ class Accelerator {
   // Exclusive use of the device for several commands, and uploads of their numbers.
   class Exclusive {
    public:
-    Exclusive() : lock_(current().mutex()) {}
+    Exclusive() : lock_(mutex()) {}
 
    private:
     const std::lock_guard<std::recursive_mutex> lock_;
@@ -92,7 +92,8 @@ class Accelerator {
     std::span<const std::byte> host;
     const std::byte* device;
   };
-  std::recursive_mutex& mutex();  // of all commands
+  // Returns the lock of all commands. It is recursive: a command takes memory for the numbers that it reads.
+  static std::recursive_mutex& mutex();
   const void* on_device(std::span<const std::byte> host);
 
   const qkv_device& table_;

@@ -1,5 +1,6 @@
 #include "device/open_device.h"
 
+#include <condition_variable>
 #include <cstdlib>
 #include <filesystem>
 #include <mutex>
@@ -36,13 +37,24 @@ DevicePlugin find_device_plugin() {
 
 std::shared_ptr<Accelerator> open_device() {
   static std::mutex mutex;
+  static std::condition_variable closed;
   static std::weak_ptr<Accelerator> opened;
-  const std::lock_guard lock(mutex);
-  if (std::shared_ptr<Accelerator> device = opened.lock()) return device;
+  static bool exists = false;  // an Accelerator, which may be about to be destroyed
+  std::unique_lock lock(mutex);
+  for (;; closed.wait(lock)) {
+    if (std::shared_ptr<Accelerator> device = opened.lock()) return device;
+    if (!exists) break;
+  }
   const DevicePlugin plugin = find_device_plugin();
   if (!plugin.table)
     fail("device cuda: {}; use device cpu, or set QKV_DEVICE to the path of a device plugin", plugin.missing);
-  const auto device = std::make_shared<Accelerator>(*plugin.table);
+  const std::shared_ptr<Accelerator> device(new Accelerator(*plugin.table), [](const Accelerator* ended) {
+    delete ended;
+    const std::lock_guard last(mutex);
+    exists = false;
+    closed.notify_all();
+  });
+  exists = true;
   opened = device;
   return device;
 }

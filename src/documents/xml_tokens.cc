@@ -15,14 +15,29 @@ namespace qkv {
 namespace {
 
 constexpr size_t kDeepestXml = 512;
-constexpr size_t kLongestNamespace = 512;          // bytes, which every name of it repeats
-constexpr size_t kBytesPerToken = 8;               // at least, on average, of a document with more than kFewTokens
-constexpr size_t kFewTokens = size_t{1} << 20;     // tables of short texts have 4 bytes for each
+constexpr size_t kLongestNamespace = 512;       // bytes, which every name of it repeats
+constexpr size_t kBytesPerToken = 4;            // at least, on average, beyond kFewTokens; <si><t>ABCD</t></si> has 4
+constexpr size_t kFewTokens = size_t{1} << 18;  // which take 8 MB
 constexpr size_t kMostXmlBytes = size_t{1} << 30;  // expat counts in int
+
+// Returns at least the number of tokens of a document: each starts with a tag, at the end of <x/>, or behind a tag.
+size_t bound_of_tokens(std::string_view document) {
+  size_t count = 2;
+  for (size_t i = 0; i < document.size(); i++) {
+    if (document[i] == '<') count++;
+    if (document[i] != '>') continue;
+    if (i > 0 && document[i - 1] == '/') count++;
+    if (i + 1 < document.size() && document[i + 1] != '<') count++;
+  }
+  return count;
+}
 
 class XmlReader {
  public:
-  explicit XmlReader(std::string_view document) : document_(document), parser_(XML_ParserCreateNS("UTF-8", ' ')) {
+  explicit XmlReader(std::string_view document)
+      : document_(document),
+        most_tokens_(kFewTokens + document.size() / kBytesPerToken),
+        parser_(XML_ParserCreateNS("UTF-8", ' ')) {
     if (!parser_) throw std::bad_alloc();
     XML_SetUserData(parser_.get(), this);
     XML_SetElementHandler(parser_.get(), on_start, on_end);
@@ -37,6 +52,7 @@ class XmlReader {
 
   XmlTokens read() {
     if (document_.size() > kMostXmlBytes) fail("the XML is larger than {} bytes", kMostXmlBytes);
+    read_.tokens.reserve(std::min(bound_of_tokens(document_), most_tokens_ + 1));
     const auto status = XML_Parse(parser_.get(), document_.data(), static_cast<int>(document_.size()), XML_TRUE);
     if (thrown_) std::rethrow_exception(thrown_);
     if (!error_.empty()) fail("line {}: {}", line_, error_);
@@ -120,28 +136,38 @@ class XmlReader {
     std::vector<XmlToken>& tokens = read_.tokens;
     const bool continues = kind == XmlToken::Kind::text || kind == XmlToken::Kind::other;
     if (continues && !tokens.empty() && tokens.back().kind == kind && tokens.back().end >= begin) {
-      tokens.back().end = std::max(tokens.back().end, end);
+      tokens.back().end = std::max(tokens.back().end, static_cast<uint32_t>(end));
       return tokens.back();
     }
-    if (tokens.size() == kFewTokens + document_.size() / kBytesPerToken) stop("it has too many tags for its size");
-    return tokens.emplace_back(XmlToken{.kind = kind, .begin = begin, .end = end});
+    if (tokens.size() == most_tokens_) stop("it has too many tags for its size");
+    return tokens.emplace_back(
+        XmlToken{.kind = kind, .begin = static_cast<uint32_t>(begin), .end = static_cast<uint32_t>(end)});
   }
 
   void start(const XML_Char* name, const XML_Char** attributes) {
     if (open_.size() == kDeepestXml) return stop(fmt::format("elements are nested more than {} deep", kDeepestXml));
     XmlToken& token = add(XmlToken::Kind::start);
     token.name = intern(name);
-    for (; *attributes; attributes += 2) token.attributes.emplace_back(intern(attributes[0]), attributes[1]);
-    open_.push_back(read_.tokens.size() - 1);
+    if (*attributes) token.listed = &add_attributes(attributes);
+    open_.push_back(static_cast<uint32_t>(read_.tokens.size() - 1));
+  }
+
+  const XmlAttributes& add_attributes(const XML_Char** attributes) {
+    size_t count = 0;
+    while (attributes[2 * count]) count++;
+    XmlAttributes& added = read_.attributes.emplace_back();
+    added.reserve(count);
+    for (; *attributes; attributes += 2) added.emplace_back(intern(attributes[0]), attributes[1]);
+    return added;
   }
 
   void end() {
-    const size_t start = open_.back();
+    const uint32_t start = open_.back();
     open_.pop_back();
     XmlToken& token = add(XmlToken::Kind::end);
     token.name = read_.tokens[start].name;
     token.partner = start;
-    read_.tokens[start].partner = read_.tokens.size() - 1;
+    read_.tokens[start].partner = static_cast<uint32_t>(read_.tokens.size() - 1);
   }
 
   const std::string* intern(std::string_view name) {
@@ -152,16 +178,22 @@ class XmlReader {
   }
 
   std::string_view document_;
+  size_t most_tokens_;
   std::unique_ptr<XML_ParserStruct, Free> parser_;
   XmlTokens read_;
   std::unordered_map<std::string_view, const std::string*> places_;
-  std::vector<size_t> open_;  // start tags
+  std::vector<uint32_t> open_;  // start tags
   std::string error_;
   std::exception_ptr thrown_;
   size_t line_ = 0;
 };
 
 }  // namespace
+
+const XmlAttributes& XmlToken::attributes() const {
+  static const XmlAttributes kNoAttributes;
+  return listed ? *listed : kNoAttributes;
+}
 
 std::string_view XmlToken::local() const {
   const std::string_view all = name ? std::string_view(*name) : std::string_view();
@@ -175,8 +207,9 @@ std::string_view XmlToken::space() const {
 }
 
 const std::string* XmlToken::attribute(std::string_view wanted) const {
-  const auto found = std::ranges::find_if(attributes, [&](const auto& a) { return *a.first == wanted; });
-  return found == attributes.end() ? nullptr : &found->second;
+  const XmlAttributes& all = attributes();
+  const auto found = std::ranges::find_if(all, [&](const auto& a) { return *a.first == wanted; });
+  return found == all.end() ? nullptr : &found->second;
 }
 
 XmlTokens read_xml(std::string_view document) { return XmlReader(document).read(); }

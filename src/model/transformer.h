@@ -1,6 +1,6 @@
 // The Transformer of "Attention Is All You Need" (Vaswani et al., 2017): from a batch to its loss and gradients.
-// Batches of a decoder-only model have no source. Those of an encoder alone have no target; its loss is that of masked
-// tokens.
+// Batches of a decoder-only model have no source. Those of an encoder-only model have no target; its loss is that of
+// masked tokens.
 #pragma once
 
 #include <cstdint>
@@ -64,9 +64,9 @@ class Transformer {
   ParameterList<Real>& trained() { return has_adapters() ? adapters_ : parameters_; }
   const ParameterList<Real>& trained() const { return has_adapters() ? adapters_ : parameters_; }
 
-  // Returns the label-smoothed loss of a batch: of all target tokens, or of the masked tokens of an encoder alone,
-  // whose token_head must not be none and which has no R-Drop. Throws Error if an id, a length or a count does not fit
-  // the model.
+  // Returns the label-smoothed loss of a batch: of all target tokens, or of the masked tokens of an encoder-only
+  // model, whose token_head must not be none and which has no R-Drop. Throws Error if an id, a length or a count does
+  // not fit the model.
   Loss loss(const Batch& batch, double smoothing, Context& c) const;
   // Also adds the gradient of the sum of losses to the gradients of the parameters.
   Loss loss_and_gradient(const Batch& batch, Objective objective, Context& c) const;
@@ -77,8 +77,8 @@ class Transformer {
 
   // Computes the encoder's output, s.memory. Leaves what the attention weights need in `s`.
   void encode(const Packed& source, Context& c, Saved& s) const;
-  // Computes the last hidden states, s.h, which are s.memory in an encoder alone. Leaves what backward and the
-  // attention weights need in `s`.
+  // Computes the last hidden states, s.h, which are s.memory in an encoder-only model. Leaves what backward and
+  // the attention weights need in `s`.
   void forward(const Packed& source, const Packed& target, Context& c, Saved& s) const;
 
   // Returns the last hidden state of each sequence, [sequences, d], of a decoder-only model, which is what a

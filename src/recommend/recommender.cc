@@ -101,7 +101,7 @@ struct Recommender::State {
   RecommenderState serving;
 
   State(const std::string& directory, const RecommenderTables& tables, const Placement& placement)
-      : serving(load(directory, tables, messages), tables, placement) {}
+      : serving(load(directory, tables, messages), tables, placement, directory) {}
 };
 
 Recommender::Recommender(const std::string& run_directory, const RecommenderTables& tables, const Placement& placement)

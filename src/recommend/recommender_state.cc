@@ -42,9 +42,10 @@ Events Catalogue::events(const std::vector<std::string>& names, std::span<const 
   return known;
 }
 
-RecommenderState::RecommenderState(RecommenderRun run, const RecommenderTables& tables, const Placement& placement)
+RecommenderState::RecommenderState(RecommenderRun run, const RecommenderTables& tables, const Placement& placement,
+                                   const std::string& directory)
     : model_(std::move(run.model)),
-      engine_(make_inference(*model_, placement)),
+      engine_(make_inference(*model_, placement, directory)),
       repeats_(run.recommendation.repeats),
       transitions_(transitions_of(run)),
       items_{*engine_, run.recommendation.positions_from_end, transitions_.get()},

@@ -60,8 +60,9 @@ struct HistoryRequest {
 
 class RecommenderState {
  public:
-  // The run is loaded with its weights.
-  explicit RecommenderState(RecommenderRun run, const RecommenderTables& tables = {}, const Placement& placement = {});
+  // The run is loaded with its weights. directory: its name in errors.
+  explicit RecommenderState(RecommenderRun run, const RecommenderTables& tables = {}, const Placement& placement = {},
+                            const std::string& directory = "");
 
   const Catalogue& catalogue() const { return catalogue_; }
   int64_t max_length() const { return model_->config().max_length; }

@@ -92,15 +92,20 @@ class EncoderData {
 
 void EncoderData::check(const EncoderRecipe& given, const EncoderFiles& files) {
   qkv::check(given.encoder);
+  if (files.text.empty()) fail("training: text must name at least one file");
   const TrainingConfig& training = given.training;
   if (training.lora_rank != 0) fail("training: lora_rank must be 0 for an encoder (is {})", training.lora_rank);
   check_fine_tuning(training, files.init);
   if (training.r_drop != 0) fail("training: r_drop must be 0 for an encoder (is {})", training.r_drop);
   if (given.model.token_head == TokenHead::none) fail("training: token_head must be output or dense (is none)");
-  if (files.init.empty()) return;
-  if (!files.tokenizer.empty()) fail("training: tokenizer must be empty with init, whose tokenizer is kept");
-  for (const char* name : {"vocab_size", "tokenizer", "lowercase"})
-    if (given.given.contains(name)) fail("training: {} cannot be given with init, whose tokenizer is kept", name);
+  if (!files.init.empty() && !files.tokenizer.empty())
+    fail("training: a tokenizer model cannot be given with init, whose tokenizer is kept");
+  for (const char* name : {"vocab_size", "tokenizer", "lowercase"}) {
+    if (!given.given.contains(name)) continue;
+    if (!files.init.empty()) fail("training: {} cannot be given with init, whose tokenizer is kept", name);
+    if (!files.tokenizer.empty() && name != std::string_view("lowercase"))
+      fail("training: {} cannot be given with a tokenizer model, which has its own", name);
+  }
 }
 
 EncoderRecipe EncoderData::saved_recipe(const RunDirectory& run) {
@@ -142,12 +147,13 @@ EncoderRun EncoderData::new_run(const EncoderConfig& config, const std::vector<s
   EncoderRun run;
   run.embedding.lowercase = config.lowercase;
   if (files_.tokenizer.empty()) {
-    std::vector<std::string> prepared;
-    for (const std::string_view document : documents)
-      prepared.push_back(prepare_text(run.embedding, std::string(document)));
-    const std::vector<std::string_view> views(prepared.begin(), prepared.end());
+    std::vector<std::string> lowered;
+    for (size_t d = 0; config.lowercase && d < documents.size(); d++)
+      lowered.push_back(prepare_text(run.embedding, std::string(documents[d])));
+    const std::vector<std::string_view> views(lowered.begin(), lowered.end());
     run.codec = TextCodec::of_pieces(
-        train_pieces({.kind = config.tokenizer, .vocab_size = config.vocab_size, .control = {kMask}}, views));
+        train_pieces({.kind = config.tokenizer, .vocab_size = config.vocab_size, .control = {kMask}},
+                     config.lowercase ? views : documents));
   } else {
     run.codec = TextCodec::of_pieces(Tokenizer::load(files_.tokenizer));
   }
@@ -194,6 +200,8 @@ void EncoderData::set_sizes(EncoderRecipe& recipe) const {
   model.target_vocab = model.decoder_layers = 0;
   model.shared_embeddings = false;
   model.source_vocab = run_.config.source_vocab;
+  if (!files_.init.empty()) recipe.encoder.lowercase = run_.embedding.lowercase;
+  if (!files_.init.empty() || !files_.tokenizer.empty()) recipe.encoder.vocab_size = model.source_vocab;
 }
 
 std::unique_ptr<Task> EncoderData::make_task(const EncoderRecipe& recipe) const {

@@ -62,6 +62,7 @@ class LanguageData {
 
 void LanguageData::check(const LanguageRecipe& given, const LanguageFiles& files) {
   qkv::check(given.language);
+  if (files.text.empty()) fail("training: text must name at least one file");
   check_fine_tuning(given.training, files.init);
   const TextUnit unit = given.language.unit;
   if (!files.tokenizer.empty() && unit != TextUnit::pieces)

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "core/fail.h"
 #include "core/random.h"
 #include "core/system/threads.h"
 #include "core/to_size.h"
@@ -65,23 +66,31 @@ bool overlaps_any(const Word& word, std::span<const ProtectedPart> parts) {
   return std::ranges::any_of(parts, [&](const ProtectedPart& p) { return p.begin < word.end && word.begin < p.end; });
 }
 
-// Returns the place before the marks that end a sentence.
-size_t end_of_words(std::string_view text) {
-  for (size_t end = text.size(); end > 0;) {
+// Returns the place before the marks that end a sentence, behind its last protected part and its last bracket, which
+// may belong to a name such as items[0].
+size_t end_of_words(std::string_view text, std::span<const ProtectedPart> parts) {
+  const size_t least = parts.empty() ? 0 : parts.back().end;
+  for (size_t end = text.size(); end > least;) {
     const sentence::Character last = sentence::character_before(text, end);
     const bool is_mark = sentence::is_blank(last.code) || sentence::stop_of(last.code) != sentence::Stop::none ||
-                         sentence::is_closing_quote(last.code) || sentence::is_closing_bracket(last.code);
+                         sentence::is_closing_quote(last.code);
     if (!is_mark) return end;
     end = last.begin;
   }
-  return 0;
+  return least;
 }
+
+// The two places of changes at the end of a pair.
+struct EndsOfWords {
+  size_t source = 0, target = 0;
+};
 
 // The changes of one pair at words.
 class AddedChanges {
  public:
-  AddedChanges(std::string_view source, std::string_view target, std::vector<WordPair> words, Random& random)
-      : source_(source), target_(target), left_(std::move(words)), random_(random) {
+  AddedChanges(std::string_view source, std::string_view target, const EndsOfWords& ends, std::vector<WordPair> words,
+               Random& random)
+      : source_(source), target_(target), ends_(ends), left_(std::move(words)), random_(random) {
     random_.shuffle(left_);
   }
 
@@ -104,8 +113,7 @@ class AddedChanges {
   ChangedPart at_end() {
     has_end_ = true;
     if (random_.uniform() < 0.5) return {{0, 0}, {0, 0}, Change::before};
-    const size_t source = end_of_words(source_), target = end_of_words(target_);
-    return {{source, source}, {target, target}, Change::after};
+    return {{ends_.source, ends_.source}, {ends_.target, ends_.target}, Change::after};
   }
 
   ChangedPart at_word(bool is_term) {
@@ -125,6 +133,7 @@ class AddedChanges {
   }
 
   std::string_view source_, target_;
+  const EndsOfWords ends_;
   std::vector<WordPair> left_;  // that no change is at
   Random& random_;
   bool has_end_ = false;  // a change at the start or end
@@ -142,9 +151,11 @@ Edit stand_in_edit(const Word& place, Change change, const std::string& stand_in
   }
 }
 
-// Makes edits that do not overlap.
+// Makes edits, which must not overlap.
 void edit(std::string& text, std::vector<Edit> edits) {
   std::ranges::stable_sort(edits, {}, [](const Edit& e) { return std::pair(e.begin, e.end); });
+  for (size_t i = 1; i < edits.size(); i++)
+    if (edits[i].begin < edits[i - 1].end) fail("edits of a sentence overlap at byte {}", edits[i].begin + 1);
   for (size_t i = edits.size(); i-- > 0;) text.replace(edits[i].begin, edits[i].end - edits[i].begin, edits[i].text);
 }
 
@@ -184,7 +195,9 @@ void PairRewriter::rewrite(std::string& source, std::string& target, int64_t num
   });
   const bool has_room = changes.size() + kMostAdded <= stand_ins_.size(), has_terms = !term_marks_.empty();
   if (!source.empty() && !target.empty() && (has_room || has_terms))
-    AddedChanges(source, target, std::move(words), random).append(has_room, has_terms, changes);
+    AddedChanges(source, target, {end_of_words(source, sources), end_of_words(target, targets)}, std::move(words),
+                 random)
+        .append(has_room, has_terms, changes);
   make_changes(source, target, changes, random);
 }
 

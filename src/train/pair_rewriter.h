@@ -22,7 +22,7 @@ struct ChangedPart {
   Change change = Change::replace;
 };
 
-// What becomes of a pair follows from the seed, its number and its text. Immutable; may be used from many threads.
+// How a pair is rewritten follows from the seed, its number and its text. Immutable; may be used from many threads.
 class PairRewriter {
  public:
   // tokens: with stand-ins, term marks or both. words: the parts that pairs are rewritten at, in addition to protected

@@ -63,6 +63,24 @@ class Side {
   std::vector<std::vector<int32_t>> sentences_;
 };
 
+// Calls visit(source word, target word, number of pairs that have both). Counts the words of one source word at a time,
+// so that memory grows with the words rather than with their pairs.
+template <class Visit>
+void for_each_partner(const Side& source, const Side& target, Visit&& visit) {
+  std::vector<std::vector<int32_t>> sentences_of(source.size());
+  for (size_t i = 0; i < source.sentences().size(); i++)
+    for (const int32_t s : source.sentences()[i]) sentences_of[to_size(s)].push_back(static_cast<int32_t>(i));
+  std::vector<int64_t> together(target.size());
+  std::vector<int32_t> partners;
+  for (size_t s = 0; s < sentences_of.size(); s++) {
+    for (const int32_t i : sentences_of[s])
+      for (const int32_t t : target.sentences()[to_size(i)])
+        if (together[to_size(t)]++ == 0) partners.push_back(t);
+    for (const int32_t t : partners) visit(static_cast<int32_t>(s), t, std::exchange(together[to_size(t)], 0));
+    partners.clear();
+  }
+}
+
 struct BestPartner {
   int32_t id = -1;
   double dice = 0;
@@ -116,19 +134,13 @@ WordPairs::WordPairs(const ParallelCorpus& text) {
     for (const std::string& line : pairs.target) target.add(line);
   }
   source.drop(), target.drop();
-  std::unordered_map<uint64_t, int64_t> together;
-  for (size_t i = 0; i < source.sentences().size(); i++)
-    for (const int32_t s : source.sentences()[i])
-      for (const int32_t t : target.sentences()[i])
-        together[static_cast<uint64_t>(s) << 32 | static_cast<uint32_t>(t)]++;
   std::vector<BestPartner> of_source(source.size()), of_target(target.size());
-  for (const auto& [pair, count] : together) {
-    const auto s = static_cast<int32_t>(pair >> 32), t = static_cast<int32_t>(pair & 0xFFFFFFFF);
+  for_each_partner(source, target, [&](int32_t s, int32_t t, int64_t count) {
     const double dice = 2.0 * static_cast<double>(count) / static_cast<double>(source.count(s) + target.count(t));
-    if (count < kFewestSentences || dice < kLeastDice) continue;
+    if (count < kFewestSentences || dice < kLeastDice) return;
     of_source[to_size(s)].offer(t, dice);
     of_target[to_size(t)].offer(s, dice);
-  }
+  });
   for (size_t s = 0; s < of_source.size(); s++)
     if (const int32_t t = of_source[s].id; t >= 0 && of_target[to_size(t)].id == static_cast<int32_t>(s))
       target_of_.emplace(source.word(static_cast<int32_t>(s)), target.word(t));

@@ -102,6 +102,28 @@ TEST(Masking, WholeWordsAreMaskedTogether) {
   }
 }
 
+// Tokens of a text without spaces, which is one word, are chosen one by one. Elsewhere, words that do not fit are left
+// out.
+TEST(Masking, WordsThatDoNotFitAreNotMaskedWhole) {
+  MaskingVocabulary v = vocabulary();
+  v.begins_word.assign(kVocab, false);
+  std::vector<int64_t> counts(41);
+  for (uint64_t i = 0; i < 1000; i++) {
+    Random random(6, Stream::masks, i);
+    const auto places = choose_masked(text_of(40), {.share = 0.15, .whole_words = true}, v, random);
+    ASSERT_EQ(places.size(), 6u);
+    EXPECT_TRUE(std::ranges::is_sorted(places));
+    for (const int32_t place : places) counts[to_size(place)]++;
+  }
+  for (size_t place = 1; place < counts.size(); place++) EXPECT_NEAR(counts[place], 150, 5 * std::sqrt(150 * 0.85));
+  v.begins_word[kFirst + 36] = v.begins_word[kFirst + 38] = true;  // words of 36, 2 and 2 tokens
+  for (uint64_t i = 0; i < 100; i++) {
+    Random random(7, Stream::masks, i);
+    EXPECT_EQ(choose_masked(text_of(40), {.share = 0.15, .whole_words = true}, v, random),
+              (std::vector<int32_t>{37, 38, 39, 40}));
+  }
+}
+
 TEST(Masking, SpansHaveTheMeanLength) {
   const MaskingVocabulary v = vocabulary();
   int64_t tokens = 0, spans = 0;
@@ -150,6 +172,22 @@ TEST(MaskedBatches, HoldAllPiecesWithTheTokensAroundThem) {
       for (const int32_t token : batch.masked) EXPECT_NE(batch.source.ids[to_size(token)], kStart);
     }
     EXPECT_EQ(tokens, text.predictions());
+  }
+}
+
+TEST(MaskedBatches, MostMaskedIsALimitForLongWordsToo) {
+  MaskingVocabulary v = vocabulary();
+  v.begins_word.assign(kVocab, false);
+  const TokenStream text = stream_of_texts(50);
+  const MaskedBatches batches(text, {.max_length = 26, .batch_tokens = 128}, {kStart}, {kEnd}, {.whole_words = true},
+                              v);
+  const TextBatches::Epoch epoch = batches.pieces().shuffled(0);
+  Batch batch;
+  ASSERT_LT(batches.most_masked(), 64);
+  for (int64_t b = 0; b < epoch.batches(); b++) {
+    batches.fill(epoch, b, {1, Stream::masks, 0}, batch);
+    EXPECT_GT(std::ssize(batch.masked), 0);
+    EXPECT_LE(std::ssize(batch.masked), batches.most_masked());
   }
 }
 

@@ -183,6 +183,13 @@ TEST_F(SentenceLengthsTest, ClausesAreTranslatedIfTheTranslationIsTooShort) {
 }
 
 TEST_F(SentenceLengthsTest, ClausesTakeTurnsWithTheTextsOfOtherClients) {
+  std::string sentence;  // of two clauses, whose translation ends
+  for (const std::string& first : testing::kText)
+    for (const std::string& second : testing::kText)
+      if (2 * std::max(tokens(first + ", "), tokens(second)) <= tokens(first + ", " + second) + 1 &&
+          length(translate(first + ", " + second)) > 0)
+        sentence = first + ", " + second;
+  ASSERT_FALSE(sentence.empty());
   expect_at_least(1000);
   const Translator translator(path_);
   TranslationLoop loop(translator, {.rows = options.beam});  // for one sentence at a time
@@ -195,7 +202,7 @@ TEST_F(SentenceLengthsTest, ClausesTakeTurnsWithTheTextsOfOtherClients) {
                                .on_done = [&, client](Translation&&) { ended.push_back(client); }});
   };
   std::string lines;
-  for (int i = 0; i < 30; i++) lines += "the dog sees the cat, a man reads a book\n";
+  for (int i = 0; i < 60; i++) lines += sentence + "\n";
   add("many", lines);
   while (more == 0 && loop.step()) {
   }

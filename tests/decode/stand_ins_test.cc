@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -115,6 +117,9 @@ TEST(StandInsTest, ReservedCharactersOfATextAreProtected) {
   const std::string text = "a " + kSecond + kFirst + " b" + kFirst + kSecond;
   protect_reserved(text, std::vector<std::string>{kFirst, kSecond}, parts);
   EXPECT_EQ(parts, (std::vector<ProtectedPart>{{2, 10}, {12, 16}, {16, 20}}));
+  parts = {{0, 1}, {5, 7}, {9, 13}};  // touch, touch, and reach across
+  protect_reserved("x" + kFirst + "yy" + kFirst + kSecond, std::vector<std::string>{kFirst, kSecond}, parts);
+  EXPECT_EQ(parts, (std::vector<ProtectedPart>{{0, 1}, {1, 5}, {5, 7}, {9, 13}}));
 }
 
 TEST(StandInsTest, OnesThatTheSourceLacksAreRemovedWithTheirSpace) {
@@ -184,14 +189,70 @@ TEST_F(StandInRunTest, MorePartsThanStandInsAreTakenOut) {
 }
 
 TEST_F(StandInRunTest, TextWithoutWordsStaysAsItIs) {
+  const Translator model = translator(1);
   for (const std::string line : {"https://example.org/a", " {a}, {b}! "})
-    EXPECT_EQ(translator(1).translate({line}, options).front().text(), line);
+    EXPECT_EQ(model.translate({line}, options).front().text(), line);
 }
 
 TEST_F(StandInRunTest, ASentenceWithoutPartsHasNoStandIn) {
   for (uint64_t seed = 1; seed <= 4; seed++)
     for (const Translation& t : translator(seed).translate(kText, options))
       for (const std::string_view stand_in : kStandIns) EXPECT_EQ(times(t.text(), std::string(stand_in)), 0u);
+}
+
+TEST_F(StandInRunTest, TokensOfAStreamAreThoseOfItsTranslation) {
+  options.beam = 1;
+  options.sampling = true;
+  options.n_best = 4;
+  for (uint64_t seed = 1; seed <= 4; seed++) {
+    std::vector<std::vector<std::string>> tokens(4);
+    options.on_token = [&](const TokenReport& report) {
+      tokens[static_cast<size_t>(report.hypothesis)].push_back(report.token);
+      return false;
+    };
+    translator(seed).translate({kText[0] + " {a} " + kFirst}, options);
+    for (const std::vector<std::string>& all : tokens) {
+      EXPECT_FALSE(all.empty());
+      for (const std::string_view stand_in : kStandIns) EXPECT_EQ(std::ranges::count(all, std::string(stand_in)), 0);
+    }
+  }
+}
+
+TEST_F(StandInRunTest, ReservedCharactersInPrefixesAreRefused) {
+  const Translator model = translator(1);
+  const auto error = [&](const std::string& prefix) {
+    return error_if_any([&] { model.translate({"the dog"}, options, {prefix}); });
+  };
+  EXPECT_EQ(error("a"), "");
+  expect_contains(error("a " + kSecond), "prefix must not have the character U+10FF02, which the model reserves");
+  options.source_prefix = "the " + std::string(kTermMarks[0]);
+  expect_contains(error(""), "source_prefix must not have the character U+10FF11");
+}
+
+TEST_F(StandInRunTest, TheScoreIsOfTheTokensThatStay) {
+  options.sampling = true;
+  options.n_best = 8;
+  bool has_penalty = false;
+  for (uint64_t seed = 1; seed <= 4; seed++)
+    for (const Hypothesis& h : translator(seed).translate({kText[0]}, options).front().hypotheses) {
+      const double length = static_cast<double>(std::max<size_t>(1, h.token_scores.size()));
+      EXPECT_NEAR(h.score, h.log_probability / std::pow(length, options.length_penalty), 1e-4);
+      has_penalty |= length > 1;
+    }
+  EXPECT_TRUE(has_penalty);
+}
+
+TEST_F(StandInRunTest, RunsOfAnEnsembleHaveTheSameCharacters) {
+  const std::string first = testing::make_stand_in_run(directory / "first"),
+                    second = testing::make_stand_in_run(directory / "second", 2);
+  EXPECT_EQ(error_if_any([&] { Translator(first, {second}); }), "");
+  const std::string file = second + "/translation.json", text = testing::slurp(file);
+  for (const std::string field : {"stand_ins", "term_marks"}) {
+    nlohmann::json changed = nlohmann::json::parse(text);
+    changed[field] = nlohmann::json::array();
+    testing::spill(file, changed.dump());
+    expect_contains(error_if_any([&] { Translator(first, {second}); }), field + " of translation.json differ from");
+  }
 }
 
 TEST(StandInConfigTest, Errors) {

@@ -1,5 +1,15 @@
 // Inference on a device: search, generation, embeddings and recommendations are those of the host. The device is the
 // host device, or what QKV_TEST_DEVICE names.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <thread>
+
+#include "core/to_size.h"
+#include "decode/encoder/pooling.h"
+#include "decode/generation/generation.h"
+#include "io/weights/quantized_weights.h"
 #include "model/inference/inference_engine.h"
 #include "model/inference/placed_model.h"
 #include "recommend/best_items.h"
@@ -47,7 +57,7 @@ TEST_F(DeviceInferenceTest, HiddenStatesAreThoseOfTheHost) {
     randomize(model);
     const Batch batch = testing::sample_batch(c.config, c.items);
     for (const auto& [placement, tolerance] : {std::pair{kFloat32, kFloatTolerance}, {kBfloat16, kBfloat16Tolerance}}) {
-      const std::shared_ptr<const InferenceEngine> engine = make_inference(model, placement);
+      const std::shared_ptr<const InferenceEngine> engine = make_inference(model, placement, "run");
       testing::SpoiledArena arena;
       Context context{.arena = arena, .inference = true};
       const Packed& texts = c.config.is_decoder_only() ? batch.target : batch.source;
@@ -105,8 +115,8 @@ void expect_same(const std::vector<std::vector<Decoded>>& found, const std::vect
 TEST_F(DeviceInferenceTest, SearchFindsTheHypothesesOfTheHost) {
   for (const bool pre : {false, true}) {
     testing::Searcher a(testing::config_of(17, 40, pre)), b(testing::config_of(17, 40, pre), 2);
-    const Ensemble device({make_inference(a.model, kFloat32)});
-    const Ensemble both({make_inference(a.model, kFloat32), make_inference(b.model, kFloat32)});
+    const Ensemble device({make_inference(a.model, kFloat32, "run")});
+    const Ensemble both({make_inference(a.model, kFloat32, "run"), make_inference(b.model, kFloat32, "run")});
     const Ensemble both_on_host({make_host_inference(a.model), make_host_inference(b.model)});
     for (const auto& [name, options] : searches()) {
       SCOPED_TRACE(name);
@@ -123,7 +133,7 @@ TEST_F(DeviceInferenceTest, SearchFindsTheHypothesesOfTheHost) {
 TEST_F(DeviceInferenceTest, SearchInBfloat16ScoresItsHypotheses) {
   testing::Searcher s(testing::config_of(17, 40));
   randomize(s.model);
-  const Ensemble device({make_inference(s.model, kBfloat16)});
+  const Ensemble device({make_inference(s.model, kBfloat16, "run")});
   for (const auto& [name, options] : searches()) {
     SCOPED_TRACE(name);
     testing::SpoiledArena arena;
@@ -139,7 +149,7 @@ TEST_F(DeviceInferenceTest, SearchInBfloat16ScoresItsHypotheses) {
 TEST_F(DeviceInferenceTest, ResultsDoNotDependOnOtherSentences) {
   testing::Searcher s(testing::config_of(17, 40));
   for (const Placement& placement : {kFloat32, kBfloat16}) {
-    const Ensemble device({make_inference(s.model, placement)});
+    const Ensemble device({make_inference(s.model, placement, "run")});
     for (const auto& [name, options] : searches()) {
       SCOPED_TRACE(name);
       testing::SpoiledArena arena;
@@ -159,7 +169,7 @@ TEST_F(DeviceInferenceTest, ResultsDoNotDependOnOtherSentences) {
 // Calls from several threads share the device.
 TEST_F(DeviceInferenceTest, ThreadsTakeTurns) {
   testing::Searcher s(testing::config_of(17, 40));
-  const Ensemble device({make_inference(s.model, kFloat32)});
+  const Ensemble device({make_inference(s.model, kFloat32, "run")});
   const SearchOptions options = searches()[1].second;
   testing::SpoiledArena arena;
   const auto expected = testing::search_all(device, inputs_of(kSources), options, arena);
@@ -190,7 +200,7 @@ TEST_F(DeviceInferenceTest, TextsAreThoseOfTheHost) {
       options.temperature = temperature;
       options.never = ends.ends;
       const auto generate = [&](const Placement& placement) {
-        const Ensemble engine({make_inference(model, placement)});
+        const Ensemble engine({make_inference(model, placement, "run")});
         testing::SpoiledArena arena;
         KeyValueCache cache(engine, 0);
         std::vector<GeneratedIds> texts(prompts.size());
@@ -218,7 +228,7 @@ TEST_F(DeviceInferenceTest, VectorsAreThoseOfTheHost) {
   const auto embed = [&](const Placement& placement) {
     std::vector<float> vectors(texts.size() * to_size(model.config().d_model));
     Arena arena;
-    const std::shared_ptr<const InferenceEngine> engine = make_inference(model, placement);
+    const std::shared_ptr<const InferenceEngine> engine = make_inference(model, placement, "run");
     embed_ids(*engine, texts, {.normalize = true}, arena, {vectors.data(), std::ssize(texts), model.config().d_model});
     return std::vector<double>(vectors.begin(), vectors.end());
   };
@@ -232,7 +242,7 @@ TEST_F(DeviceInferenceTest, RecommendationsAreThoseOfTheHost) {
   std::vector<ItemQuery> queries;
   for (const Ids* events : {&a, &b, &c}) queries.push_back({{*events, {}}, {3}});
   const auto recommend = [&](const Placement& placement) {
-    const std::shared_ptr<const InferenceEngine> engine = make_inference(model, placement);
+    const std::shared_ptr<const InferenceEngine> engine = make_inference(model, placement, "run");
     Arena arena;
     return best_items({*engine, true}, queries, nullptr, 5, arena);
   };
@@ -252,28 +262,31 @@ TEST_F(DeviceInferenceTest, WeightsOf8BitsAreForTheCpu) {
   Transformer<float> model(testing::config_of(17, 40));
   testing::randomize(model.parameters(), 1);
   quantize(model.parameters());
-  EXPECT_EQ(error_of([&] { make_inference(model, kFloat32); }),
-            "device cuda: the run has weights of 8 or 4 bits, which only the CPU computes with; use device cpu");
+  EXPECT_EQ(error_of([&] { make_inference(model, kFloat32, "run"); }),
+            "run: device cuda: weights of 8 or 4 bits are for the CPU; use device cpu");
 }
 
 TEST_F(DeviceInferenceTest, ADeviceThatIsMissingIsAnError) {
   Transformer<float> model(testing::config_of(17, 40));
   ::setenv("QKV_DEVICE", "/nowhere/libqkv_cuda.so", 1);
+  EXPECT_EQ(error_of([&] { make_inference(model, kFloat32, "run"); }),
+            "run: device cuda: the plugin /nowhere/libqkv_cuda.so does not exist; use device cpu, or set QKV_DEVICE to "
+            "the path "
+            "of a device plugin");
   EXPECT_EQ(
-      error_of([&] { make_inference(model, kFloat32); }),
-      "device cuda: the plugin /nowhere/libqkv_cuda.so does not exist; use device cpu, or set QKV_DEVICE to the path "
-      "of a device plugin");
-  EXPECT_EQ(error_of([&] {
-              make_inference(model, {ComputeDevice::automatic, InferencePrecision::bfloat16});
-            }),
-            "precision bfloat16 requires a device (device is cpu)");
-  EXPECT_EQ(make_inference(model, {ComputeDevice::automatic})->row_bytes(), make_host_inference(model)->row_bytes());
+      error_of([&] {
+        make_inference(model, {ComputeDevice::automatic, InferencePrecision::bfloat16}, "run");
+      }),
+      "run: precision bfloat16 requires a device (device is cpu, because the plugin /nowhere/libqkv_cuda.so does not "
+      "exist)");
+  EXPECT_EQ(make_inference(model, {ComputeDevice::automatic}, "run")->row_bytes(),
+            make_host_inference(model)->row_bytes());
 }
 
 TEST_F(DeviceInferenceTest, AutoTakesTheDevice) {
   Transformer<float> model(testing::config_of(17, 40));
   testing::randomize(model.parameters(), 1);
-  const std::shared_ptr<const InferenceEngine> engine = make_inference(model, {ComputeDevice::automatic});
+  const std::shared_ptr<const InferenceEngine> engine = make_inference(model, {ComputeDevice::automatic}, "run");
   EXPECT_EQ(engine->row_bytes() * 2, make_host_inference(model)->row_bytes());  // of bfloat16
 }
 

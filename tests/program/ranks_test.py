@@ -14,12 +14,13 @@ from ranks import LIMIT, job, run_job
 from resume_test import contents
 
 LAST = ["--max-steps", 30, "--eval-every", 10, "--save-every", 7, "--shards", 8]
-SHAPE = ["--d-model", 32, "--heads", 2, "--ffn", 48, "--decoder-layers", 1, "--max-length", 24, "--batch-tokens", 64,
-         "--dropout", "0.1", "--threads", 1]
+WIDTH = ["--d-model", 32, "--heads", 2, "--ffn", 48, "--max-length", 24, "--batch-tokens", 64, "--dropout", "0.1",
+         "--threads", 1]
+SHAPE = [*WIDTH, "--decoder-layers", 1]
 
 
 def commands(corpus, folder):
-    """One command of each kind: a translator of several blocks, a recommender with features, a language model."""
+    """Commands: a translator of several blocks, a recommender with features, a language model, an encoder."""
     numbers = random.Random(3)
     log = "".join(f"{user} {numbers.randrange(40)}\n" for user in range(80) for _ in range(10))
     (folder / "log.txt").write_text(log)
@@ -33,6 +34,8 @@ def commands(corpus, folder):
                       "--preset", "films", "--max-epochs", 0, "--schedule", "constant", *SHAPE],
         "lm": ["train", "lm", "--text", folder / "text.txt", "--moments", "int8", "--precision", "int8",
                "--schedule", "constant", "--ema-decay", "0.9", *SHAPE],
+        "encoder": ["train", "encoder", "--text", folder / "text.txt", "--lines", "--vocab-size", 40, "--whole-words",
+                    "--schedule", "constant", "--encoder-layers", 1, *WIDTH],
     }
 
 
@@ -62,6 +65,13 @@ def test_the_number_of_ranks_changes_no_byte(kind, corpus, tmp_path):
         expect_success(ended)
         assert f"ranks: {size} on 1 host, with 1 thread each; 8 shards per step, " in ended[0][1]
         expect_same(tmp_path / str(size), tmp_path / "1")
+
+
+def test_masks_of_an_encoder_do_not_depend_on_the_number_of_ranks(corpus, tmp_path):
+    command = [*commands(corpus, tmp_path)["encoder"], "--shards", 2, "--max-steps", 6, "--eval-every", 3]
+    qkv(*command, "--out", tmp_path / "1")
+    expect_success(run_job(2, [*command, "--out", tmp_path / "2"]))
+    expect_same(tmp_path / "2", tmp_path / "1")
 
 
 def test_a_dev_text_of_fewer_lines_than_ranks_is_evaluated(corpus, tmp_path):

@@ -84,7 +84,10 @@ def test_the_server_has_glossaries_of_its_own_and_of_requests(tmp_path):
                 ("glossary", 1, '"glossary" must be a string'),
                 ("glossary", [["a"]], "(entry 1 is none)"), ("glossary", ["a"], "(entry 1 is none)"),
                 ("glossary", {"a": 1}, "(has number)"), ("glossary", {"a": [[]]}, "(has array)"),
-                ("glossary", {"": "b"}, "glossary: entry 1: the source is empty"),
+                ("glossary", {"z": "a", "": "b"}, 'text without tabs and line ends as terms and translations (has "": '),
+                ("glossary", {"z": "a", "c": ["b", " "]}, '(has "c": " ")'),
+                ("glossary", {"a": "b", "dog": []}, '"glossary" must have a translation of "dog" (has none)'),
+                ("glossary", [["a", "b"], ["", "b"]], "glossary: entry 2: the source is empty"),
                 ("glossary", {"a": "b" * 300000}, '"glossary" must have at most 262144 bytes')]:
             refused = server.post("/v1/translate", {"text": "A dog.", field: value})
             assert refused.status == 400 and message in refused.json()["error"]["message"]

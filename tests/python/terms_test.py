@@ -1,5 +1,7 @@
 """Translator.translate with protected parts and a glossary."""
 
+import types
+
 import pytest
 
 import qkv
@@ -29,7 +31,8 @@ def test_a_glossary_may_be_a_dict_or_pairs(translator):
         return translator.translate(["He sleeps."], glossary=glossary, beam=4)[0]
 
     wanted = [translated("sleeps\tHund\n"), translated("sleeps\tHund|Katze\n")]
-    for given in {"sleeps": "Hund"}, {"sleeps": ["Hund"]}, [("sleeps", "Hund")], iter([["sleeps", "Hund"]]):
+    proxy = types.MappingProxyType({"sleeps": "Hund"})
+    for given in {"sleeps": "Hund"}, proxy, {"sleeps": ["Hund"]}, [("sleeps", "Hund")], iter([["sleeps", "Hund"]]):
         assert translated(given) == wanted[0]
     for given in {"sleeps": ("Hund", "Katze")}, [("sleeps", "Hund"), ("sleeps", "Katze")]:
         assert translated(given) == wanted[1]
@@ -41,6 +44,8 @@ def test_a_glossary_may_be_a_dict_or_pairs(translator):
     ({"a": 1}, "glossary must be a str, a dict"), ({"a": [1]}, "glossary must be a str"), ([("a",)], "list of pairs"),
     (["ab"], "list of pairs"), ([("a", 1)], "glossary must be a str"),
     ({"a": ""}, "glossary: entry 1: the target is empty"),
+    ({"a": "b", "dog": []}, "glossary must have a translation of 'dog' .has none."),
+    (types.SimpleNamespace(items=1), "glossary must be a str, a dict"),
     ([("a", "b"), ("c\n", "d")], "glossary: entry 2: the source must have no tab and no line end")])
 def test_a_glossary_that_is_none_is_named(translator, glossary, message):
     with pytest.raises(qkv.Error, match=message):

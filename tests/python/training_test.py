@@ -311,5 +311,18 @@ def test_columns_and_tables_train_as_files_do(corpus, text, films, tmp_path):
     expect_same_bytes(tmp_path / "file", tmp_path / "column")
     with pytest.raises(qkv.Error, match=r"^text, row 1 \(from 0\): the string contains <\|endoftext\|>$"):
         language(polars.Series(["a", "b<|endoftext|>"]), tmp_path / "none")
+    (tmp_path / "lines.txt").write_text("0123456789\n9876\n" * 50)
+    lines, config = column(tmp_path / "lines.txt"), tmp_path / "lines.json"
+    config.write_text('{"lines": true}')
+    qkv.train_encoder(tmp_path / "lines.txt", tmp_path / "encoder", lines=True, progress=False, **ENCODER)
+    ways = {"lines": {"lines": True}, "dict": {"config": {"lines": True}}, "json": {"config": config}}
+    for name, options in ways.items():
+        qkv.train_encoder(lines, tmp_path / name, progress=False, **options, **ENCODER)
+        expect_same_bytes(tmp_path / "encoder", tmp_path / name)
+    further = {"init": tmp_path / "encoder", "max_steps": 1, "batch_tokens": 256, "progress": False}
+    qkv.train_encoder(polars.Series(documents), tmp_path / "further", dev=text, **further)
+    assert json.loads((tmp_path / "further/encoder.json").read_text())["lines"] is False  # that of the run is true
+    with pytest.raises(qkv.Error, match=r"^text, row 1 \(from 0\): the string contains a line break$"):
+        qkv.train_encoder(polars.Series(["a", "b\nc"]), tmp_path / "none", lines=True)
     with pytest.raises(qkv.Error, match=r"^train\[1\], row 0 \(from 0\): the string contains a line break$"):
         qkv.train_translator([column(corpus[1]), polars.Series(["a\n"])], corpus[4:6], tmp_path / "none")

@@ -23,6 +23,17 @@ inline std::string times(std::string_view text, size_t count) {
   return all;
 }
 
+// Returns a root with elements without content, whose names vary so that they do not compress like a bomb. Each tag has
+// these bytes behind its name.
+inline std::string elements(const std::string& root, size_t count, std::string_view behind_name) {
+  std::string all = "<" + root + " version=\"1.2\">";
+  for (uint32_t i = 0; i < count; i++) {
+    all += {'<', static_cast<char>('a' + (i * 2654435761u >> 28))};
+    all += behind_name;
+  }
+  return all + "</" + root + ">";
+}
+
 // Entities of which each has ten of the one before ("billion laughs").
 inline std::string xml_bomb() {
   std::string entities = "<!ENTITY a \"ha\">";
@@ -77,6 +88,15 @@ inline std::vector<HostileDocument> hostile_documents() {
         line + "declares the entity e, which is refused");
     add("parameter entity", document("<!DOCTYPE x [<!ENTITY % p SYSTEM \"http://a.b/c\">%p;]><x/>"),
         line + "declares the entity p, which is refused");
+    const std::string root = member.empty() ? format : "x";
+    const bool has_text = !member.starts_with("META-INF");
+    add("many tags", document(elements(root, 150'000, "/>")),
+        has_text ? "" : "the archive has no text of the format " + format);
+    if (format == "docx" || format == "tmx") {
+      add("almost too many tags", document(elements(root, 250'000, "/>")), "");
+      add("many attributes", document(elements(root, 100'000, " a=\"\"/>")), "");
+      add("too many tags", document(elements(root, 300'000, "/>")), line + "it has too many tags for its size");
+    }
     add("nested elements", document(times("<x>", 10'000) + times("</x>", 10'000)),
         line + "elements are nested more than 512 deep");
     if (member.empty()) continue;

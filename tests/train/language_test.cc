@@ -106,6 +106,8 @@ TEST(Language, RefusesInvalidText) {
   LanguageRecipe recipe = small_language();
   recipe.language.dev_share = 1;
   EXPECT_EQ(error("abc", recipe), "training: dev_share must be above 0 and below 1 (is 1)");
+  EXPECT_EQ(error_of([&] { train_language_model({}, small_language(), out, {}); }),
+            "training: text must name at least one file");
   EXPECT_EQ(error_of([&] { train_language_model({{directory / "none"}}, small_language(), out, {}); }),
             (directory / "none") + ": cannot be opened: No such file or directory");
 }

@@ -97,6 +97,23 @@ TEST(PairRewriterTest, WithoutPartsAndWordsStandInsAreAtTheEnds) {
   EXPECT_LT(changed, 120);
 }
 
+TEST(PairRewriterTest, PartsAtTheEndStayWhole) {
+  const PairRewriter rewriter(tokens_with(true, false), {}, 1);
+  for (const std::string part : {"{name}", "${x}", "{{n}}", "items[0]", "%(n)s", "<b>"}) {
+    int changed = 0;
+    rewrite_often(rewriter, "hello " + part, "hallo " + part + "!", [&](const auto& a, const auto& b) {
+      EXPECT_EQ(occurrences(a, part), occurrences(b, part)) << a << " | " << b;
+      const bool is_replaced = occurrences(a, part) == 0;
+      for (const char bracket : {'{', '}', '[', ']', '(', ')', '<', '>'})
+        EXPECT_EQ(std::ranges::count(a, bracket), is_replaced ? 0 : std::ranges::count(part, bracket)) << a;
+      EXPECT_EQ(b.find("name") == b.npos, a.find("name") == a.npos) << a << " | " << b;
+      EXPECT_EQ(stand_ins_in(a), stand_ins_in(b));
+      changed += stand_ins_in(a) > (is_replaced ? 1 : 0);
+    });
+    EXPECT_GT(changed, 20) << part;
+  }
+}
+
 TEST(PairRewriterTest, TranslationsFollowTheirWords) {
   const PairRewriter rewriter(tokens_with(false, true), {}, 1);
   bool has_two = false;

@@ -148,10 +148,15 @@ void commit(void* address, size_t begin, size_t end) {
   const CUresult mapped = driver().map(number(address) + begin, end - begin, 0, memory, 0);
   check(driver().release(memory));  // the mapping keeps it
   check(mapped);
-  ends.push_back(end);
   const CUmemAccessDesc access = {kind.location, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
-  check(driver().allow(number(address) + begin, end - begin, &access, 1));
-  check(cudaMemsetAsync(static_cast<char*>(address) + begin, 0, end - begin, stream()));
+  try {
+    check(driver().allow(number(address) + begin, end - begin, &access, 1));
+    check(cudaMemsetAsync(static_cast<char*>(address) + begin, 0, end - begin, stream()));
+  } catch (...) {  // the next call begins at the same place
+    driver().unmap(number(address) + begin, end - begin);
+    throw;
+  }
+  ends.push_back(end);
 }
 
 void release(void* address, size_t bytes) {

@@ -62,8 +62,8 @@ struct Classifier::State {
   const std::shared_ptr<const InferenceEngine> engine;
   mutable ArenaPool arenas;
 
-  State(ClassifierRun loaded, const Placement& placement)
-      : run(std::move(loaded)), engine(make_inference(*run.model, placement)) {}
+  State(const std::string& directory, const Placement& placement)
+      : run(load_run<ClassifierRun>(directory)), engine(make_inference(*run.model, placement, directory)) {}
 
   int64_t labels() const { return std::ssize(run.classification.labels); }
   int64_t longest() const { return run.model->config().max_length; }
@@ -164,7 +164,7 @@ struct Classifier::State {
 };
 
 Classifier::Classifier(const std::string& run_directory, const Placement& placement)
-    : state_(new State(load_run<ClassifierRun>(run_directory), placement)) {
+    : state_(new State(run_directory, placement)) {
   const int64_t length = state_->run.embedding.max_length, longest = state_->longest();
   if (length < 0 || length > longest)
     fail("{}: max_length must be between 0 and {}, the model's (is {})", RunDirectory(run_directory).embedding(),

@@ -129,7 +129,7 @@ bool holds_language_model(const std::string& run_directory) {
 }
 
 Generator::Generator(const std::string& run_directory, int64_t cache_bytes, const Placement& placement)
-    : model_(std::make_unique<const Model>(load_run<LanguageRun>(run_directory), cache_bytes, placement)) {
+    : model_(std::make_unique<const Model>(run_directory, cache_bytes, placement)) {
   if (cache_bytes < 0) fail("cache_bytes must be at least 0 (is {})", cache_bytes);
 }
 Generator::~Generator() = default;

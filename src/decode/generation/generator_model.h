@@ -23,8 +23,10 @@ struct Generator::Model {
   mutable CachePool caches;
   mutable ArenaPool arenas;
 
-  Model(LanguageRun loaded, int64_t cache_bytes, const Placement& placement)
-      : run(std::move(loaded)), model({make_inference(*run.model, placement)}), caches(model, cache_bytes) {}
+  Model(const std::string& directory, int64_t cache_bytes, const Placement& placement)
+      : run(load_run<LanguageRun>(directory)),
+        model({make_inference(*run.model, placement, directory)}),
+        caches(model, cache_bytes) {}
 
   void generate(const Prompts& prompts, const GenerationOptions& options,
                 const std::function<void(size_t, GeneratedIds&&)>& done, bool is_complete = false) const;

@@ -11,7 +11,8 @@ std::string inline_term(std::string_view translation, std::string_view before, s
   return std::string(before) + " " + std::string(translation) + std::string(after);
 }
 
-std::string with_inline_terms(std::string_view text, const Glossary& glossary, const TermMarks& marks) {
+std::string with_inline_terms(std::string_view text, const Glossary& glossary, const TermMarks& marks,
+                              std::span<const std::string> reserved) {
   std::string all;
   size_t done = 0;
   for (const GlossaryMatch& match : glossary.find(text)) {
@@ -19,9 +20,8 @@ std::string with_inline_terms(std::string_view text, const Glossary& glossary, c
     const std::string translation = target_spellings(term, glossary.entries()[match.entry]).front();
     all += text.substr(done, match.end - done);
     done = match.end;
-    const bool has_mark =
-        translation.find(marks.before) != translation.npos || translation.find(marks.after) != translation.npos;
-    if (!has_mark) all += inline_term(translation, marks.before, marks.after);
+    const auto is_in = [&](const std::string& character) { return translation.find(character) != translation.npos; };
+    if (std::ranges::none_of(reserved, is_in)) all += inline_term(translation, marks.before, marks.after);
   }
   return all += text.substr(done);
 }

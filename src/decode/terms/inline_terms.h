@@ -19,8 +19,9 @@ namespace qkv {
 // Returns the translation of a term as a source has it after the term.
 std::string inline_term(std::string_view translation, std::string_view before, std::string_view after);
 
-// Returns the text with the preferred translation of each of its terms after it.
-std::string with_inline_terms(std::string_view text, const Glossary& glossary, const TermMarks& marks);
+// Returns the text with the preferred translation of each of its terms after it, unless this has a reserved character.
+std::string with_inline_terms(std::string_view text, const Glossary& glossary, const TermMarks& marks,
+                              std::span<const std::string> reserved);
 
 // The places of a source's tokens among those that are its own, without translations of terms.
 class OwnTokens {

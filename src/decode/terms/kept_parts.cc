@@ -194,17 +194,18 @@ void insert_token(Hypothesis& h, const std::string& text, size_t token, size_t w
 
 }  // namespace
 
+void ReducedText::append(std::string_view rest, bool in_lower_case) {
+  if (in_lower_case)
+    text += lowercase(rest);
+  else
+    text += rest;
+}
+
 ReducedText take_out(std::string_view text, std::span<const ProtectedPart> parts, bool in_lower_case) {
   ReducedText reduced;
-  const auto append = [&](std::string_view rest) {
-    if (in_lower_case)
-      reduced.text += lowercase(rest);
-    else
-      reduced.text += rest;
-  };
   size_t done = 0;
   for (const ProtectedPart& part : widened(text, parts)) {
-    append(text.substr(done, part.begin - done));
+    reduced.append(text.substr(done, part.begin - done), in_lower_case);
     done = part.end;
     const bool space_before = sentence::is_blank(character_before(text, part.begin).code);
     const std::string_view rest = text.substr(done);
@@ -215,7 +216,7 @@ ReducedText take_out(std::string_view text, std::span<const ProtectedPart> parts
     const std::string_view kept = text.substr(part.begin, part.end - part.begin);
     reduced.kept.push_back({std::string(kept), reduced.text.size(), space_before, space_after, touches_word});
   }
-  append(text.substr(done));
+  reduced.append(text.substr(done), in_lower_case);
   return reduced;
 }
 

@@ -28,6 +28,8 @@ struct KeptPart {
 struct ReducedText {
   std::string text;
   std::vector<KeptPart> kept;  // in their order
+
+  void append(std::string_view rest, bool in_lower_case);
 };
 
 // Takes parts out of a sentence. Quotation marks and brackets around a part go with it, as do marks and white space

@@ -56,26 +56,24 @@ void erase_at(auto& values, size_t place) { values.erase(values.begin() + static
 }  // namespace
 
 void protect_reserved(std::string_view text, std::span<const std::string> reserved, std::vector<ProtectedPart>& parts) {
-  const auto before = std::ssize(parts);
+  std::vector<ProtectedPart> found;
   for (const std::string& character : reserved)
-    for (size_t at = text.find(character); at != text.npos; at = text.find(character, at + character.size())) {
-      const ProtectedPart found{at, at + character.size()};
-      const auto overlaps = [&](const ProtectedPart& p) { return p.begin < found.end && found.begin < p.end; };
-      if (std::none_of(parts.begin(), parts.begin() + before, overlaps)) parts.push_back(found);
+    for (size_t at = text.find(character), end = 0; at != text.npos; at = text.find(character, end)) {
+      end = at + character.size();
+      const auto next = std::ranges::upper_bound(parts, at, {}, &ProtectedPart::end);
+      if (next == parts.end() || next->begin >= end) found.push_back({at, end});
     }
+  parts.insert(parts.end(), found.begin(), found.end());
   std::ranges::sort(parts, {}, &ProtectedPart::begin);
 }
 
 ReducedText stand_in(std::string_view text, std::span<const ProtectedPart> parts, std::span<const StandIn> stand_ins,
                      bool in_lower_case) {
   ReducedText reduced;
-  const auto append = [&](std::string_view rest) {
-    reduced.text += in_lower_case ? lowercase(rest) : std::string(rest);
-  };
   size_t done = 0;
   for (size_t k = 0; k < parts.size(); k++) {
     const auto [begin, end] = parts[k];
-    append(text.substr(done, begin - done));
+    reduced.append(text.substr(done, begin - done), in_lower_case);
     const int32_t before = character_before(text, begin).code, after = character_at(text, end).code;
     KeptPart& part = reduced.kept.emplace_back();
     part.text = text.substr(begin, end - begin);
@@ -88,7 +86,7 @@ ReducedText stand_in(std::string_view text, std::span<const ProtectedPart> parts
     reduced.text += part.stand_in;
     done = end;
   }
-  append(text.substr(done));
+  reduced.append(text.substr(done), in_lower_case);
   return reduced;
 }
 

@@ -65,15 +65,21 @@ UChar32 json_escape(std::string_view text, size_t at) {
   return error == std::errc() && end == escape.data() + 6 && code >= 0 ? code : -1;
 }
 
-// Returns JSON of the same length in which the escapes of half a character are those of U+FFFD: programs that cut texts
-// write them, and the parser refuses them.
-std::string with_whole_characters(std::string json) {
-  for (size_t at = json.find('\\'); at < json.size(); at = json.find('\\', at)) {
+// Returns where the next escape of half a character is, from `at` on, which is in no escape; npos if there is none.
+size_t find_half_character(std::string_view json, size_t at) {
+  for (at = json.find('\\', at); at < json.size(); at = json.find('\\', at)) {
     const UChar32 code = json_escape(json, at);
     const bool is_whole = U16_IS_LEAD(code) && U16_IS_TRAIL(json_escape(json, at + 6));
-    if (!is_whole && U_IS_SURROGATE(code)) json.replace(at + 2, 4, "fffd");
+    if (!is_whole && U_IS_SURROGATE(code)) return at;
     at += is_whole ? 12 : code >= 0 ? 6 : 2;
   }
+  return json.npos;
+}
+
+// Returns JSON of the same length in which the escapes of half a character, of which the first is at `half`, are those
+// of U+FFFD: programs that cut texts write them, and the parser refuses them.
+std::string with_whole_characters(std::string json, size_t half) {
+  for (; half != json.npos; half = find_half_character(json, half)) json.replace(half + 2, 4, "fffd");
   return json;
 }
 
@@ -143,7 +149,9 @@ SplitText split_json(std::string text) {
   if (const size_t nul = text.find('\0'); nul != text.npos) fail("not valid JSON at byte {}: a NUL byte", nul + 1);
   SplitText document{.bytes = std::move(text)};
   document.spelling = spells_json_in_ascii(document.bytes) ? &kAsciiJsonSpelling : &kJsonSpelling;
-  const std::string parsed = with_whole_characters(document.bytes);
+  const size_t half = find_half_character(document.bytes, 0);
+  const std::string whole = half == document.bytes.npos ? "" : with_whole_characters(document.bytes, half);
+  const std::string_view parsed = whole.empty() ? document.bytes : std::string_view(whole);
   JsonStrings strings(document, parsed);
   nlohmann::json::sax_parse(parsed, &strings);
   return document;

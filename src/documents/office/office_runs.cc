@@ -30,6 +30,8 @@ class OfficeSplitter {
  public:
   OfficeSplitter(SplitText& document, const OfficeMarkup& markup)
       : document_(document), markup_(markup), xml_(read_xml(document.bytes)), tokens_(xml_.tokens) {
+    roles_.reserve(tokens_.size());
+    paragraphs_before_.reserve(tokens_.size() + 1);
     paragraphs_before_.push_back(0);
     for (const XmlToken& token : tokens_) {
       roles_.push_back(token.kind == TokenKind::start ? markup.role(token) : OfficeRole::other);
@@ -93,7 +95,7 @@ class OfficeSplitter {
     if (begin < end && roles_[begin] == OfficeRole::content) end = tokens_[begin].partner, begin++;
     const std::string* name = tokens_[i].name;
     const size_t opening_end = tokens_[begin - 1].end;
-    const size_t closing = std::max(opening_end, tokens_[end].begin);
+    const size_t closing = std::max<size_t>(opening_end, tokens_[end].begin);
     items_.push_back({.kind = ItemKind::open, .begin = tokens_[i].begin, .end = opening_end, .name = name});
     add_content(begin, end);
     items_.push_back({.kind = ItemKind::close, .begin = closing, .end = end_of(i), .name = name});
@@ -170,7 +172,7 @@ class OfficeSplitter {
     run.opening = document_.slice(begin, properties == kNoPlace ? tokens_[i].end : end_of(properties));
     run.closing = document_.slice(tokens_[tokens_[i].partner].begin, end_of(i));
     if (properties == kNoPlace || run.opening.size() > kLongestRunMarkup) return run;
-    for (const auto& [name, value] : tokens_[properties].attributes)
+    for (const auto& [name, value] : tokens_[properties].attributes())
       if (std::ranges::find(markup_.unseen_attributes, *name) == markup_.unseen_attributes.end())
         run.key += *name + '=' + value + '\n';
     for (size_t child = properties + 1; child < tokens_[properties].partner; child = behind(child))
@@ -203,7 +205,7 @@ class OfficeSplitter {
   // Adds an element as text of its run: <w:t> for <w:noBreakHyphen/>.
   void add_hyphen(size_t i, const Run& run, const ItemExtent& extent) {
     const std::string_view tag = document_.slice(tokens_[i].begin, tokens_[i].end);
-    if (!tag.ends_with("/>") || !tokens_[i].attributes.empty()) return add_other(i, extent);
+    if (!tag.ends_with("/>") || !tokens_[i].attributes().empty()) return add_other(i, extent);
     const size_t name_end = tag.find_first_of(" \t\r\n/");
     const std::string name = std::string(tag.substr(1, name_end - 1 - tokens_[i].local().size())) + "t";
     const std::string closing = "</" + name + ">" + std::string(run.closing);
@@ -291,8 +293,8 @@ class OfficeSplitter {
   const OfficeMarkup& markup_;
   const XmlTokens xml_;
   const std::vector<XmlToken>& tokens_;
-  std::vector<OfficeRole> roles_ = {};          // of each token
-  std::vector<size_t> paragraphs_before_ = {};  // starts before each token
+  std::vector<OfficeRole> roles_ = {};            // of each token
+  std::vector<uint32_t> paragraphs_before_ = {};  // starts before each token
   std::unordered_map<size_t, OfficeField> fields_ = {};
   std::unordered_map<std::string, size_t> places_ = {};
   std::vector<OfficeItem> items_ = {};  // since the last end of a part
@@ -322,7 +324,7 @@ bool is_in_office_space(const XmlToken& tag, std::string_view space) {
 }
 
 std::string_view office_attribute(const XmlToken& tag, std::string_view local_name) {
-  for (const auto& [name, value] : tag.attributes)
+  for (const auto& [name, value] : tag.attributes())
     if (name->ends_with(local_name) &&
         (name->size() == local_name.size() || (*name)[name->size() - local_name.size() - 1] == ' '))
       return value;

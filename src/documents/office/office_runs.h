@@ -1,6 +1,7 @@
 // Text of office documents in XML (ECMA-376), which stands in runs with properties of their characters: <w:r>, <a:r>.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -10,7 +11,7 @@
 
 namespace qkv {
 
-enum class OfficeRole {
+enum class OfficeRole : uint8_t {
   other,      // stays as one tag, unless paragraphs are in it
   paragraph,  // has runs, or text without a run
   run,

@@ -53,11 +53,11 @@ OdfRole odf_role(std::string_view name) {
 
 // Returns the attribute of this name behind kOdfNames; nullptr if there is none.
 const std::string* odf_attribute(const XmlToken& token, std::string_view name) {
-  const auto found = std::ranges::find_if(token.attributes, [&](const auto& attribute) {
+  const auto found = std::ranges::find_if(token.attributes(), [&](const auto& attribute) {
     const std::string_view full = *attribute.first;
     return full.starts_with(kOdfNames) && full.substr(kOdfNames.size()) == name;
   });
-  return found == token.attributes.end() ? nullptr : &found->second;
+  return found == token.attributes().end() ? nullptr : &found->second;
 }
 
 constexpr size_t kMostOdfParagraphs = 4;  // within each other, as tags
@@ -234,9 +234,10 @@ class OpenDocumentSplitter {
     if (!name || !family) return;
     const std::string* parent = odf_attribute(style, "style:1.0 parent-style-name");
     if (parent && code_styles_.contains(*parent)) code_styles_.insert(*name);
-    if (*family != "text" || style.attributes.size() != 2) return;
+    if (*family != "text" || style.attributes().size() != 2) return;
     for (size_t t = i + 1; t < style.partner; t++)
-      if (std::ranges::any_of(tokens_[t].attributes, [](const auto& a) { return !a.first->ends_with("rsid"); })) return;
+      if (std::ranges::any_of(tokens_[t].attributes(), [](const auto& a) { return !a.first->ends_with("rsid"); }))
+        return;
     plain_styles_.insert(*name);
   }
 

@@ -29,22 +29,28 @@ std::shared_ptr<const InferenceEngine> on_device(const Transformer<float>& host)
       host, std::shared_ptr<const Transformer<Device<T>>>(owner, &owner->model));
 }
 
-bool is_on_device(ComputeDevice device) {
-  return device == ComputeDevice::cuda || (device == ComputeDevice::automatic && find_device_plugin().table);
+std::shared_ptr<const InferenceEngine> place(const Transformer<float>& model, const Placement& placement) {
+  const DevicePlugin plugin = placement.device == ComputeDevice::automatic ? find_device_plugin() : DevicePlugin();
+  if (placement.device != ComputeDevice::cuda && !plugin.table) {
+    if (placement.precision != InferencePrecision::bfloat16) return make_host_inference(model);
+    fail("precision bfloat16 requires a device (device is cpu{})",
+         plugin.missing.empty() ? "" : fmt::format(", because {}", plugin.missing));
+  }
+  if (std::ranges::any_of(model.parameters().all(), [](const Parameter<float>& p) { return p.is_quantized(); }))
+    fail("device cuda: weights of 8 or 4 bits are for the CPU; use device cpu");
+  if (placement.precision == InferencePrecision::float32) return on_device<float>(model);
+  return on_device<bfloat16>(model);
 }
 
 }  // namespace
 
-std::shared_ptr<const InferenceEngine> make_inference(const Transformer<float>& model, const Placement& placement) {
-  if (!is_on_device(placement.device)) {
-    if (placement.precision == InferencePrecision::bfloat16)
-      fail("precision bfloat16 requires a device (device is cpu)");
-    return make_host_inference(model);
+std::shared_ptr<const InferenceEngine> make_inference(const Transformer<float>& model, const Placement& placement,
+                                                      const std::string& run) {
+  try {
+    return place(model, placement);
+  } catch (const Error& e) {
+    fail("{}: {}", run, e.what());
   }
-  if (std::ranges::any_of(model.parameters().all(), [](const Parameter<float>& p) { return p.is_quantized(); }))
-    fail("device cuda: the run has weights of 8 or 4 bits, which only the CPU computes with; use device cpu");
-  if (placement.precision == InferencePrecision::float32) return on_device<float>(model);
-  return on_device<bfloat16>(model);
 }
 
 }  // namespace qkv

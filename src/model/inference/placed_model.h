@@ -1,7 +1,8 @@
-// A model at the place where it is to compute.
+// Creates inference engines on the host or on a device.
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "model/inference/inference_engine.h"
 #include "model/transformer.h"
@@ -10,8 +11,9 @@
 namespace qkv {
 
 // Returns an engine that computes at a place. The model must outlive it. On a device it has a copy of the weights.
-// Throws Error if there is no device, for a precision that the place does not have, and for weights of 8 or 4 bits on a
-// device.
-std::shared_ptr<const InferenceEngine> make_inference(const Transformer<float>& model, const Placement& placement);
+// Throws Error, beginning with the directory of the run, if there is no device, for a precision that the place does not
+// have, and for weights of 8 or 4 bits on a device.
+std::shared_ptr<const InferenceEngine> make_inference(const Transformer<float>& model, const Placement& placement,
+                                                      const std::string& run);
 
 }  // namespace qkv

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "core/fail.h"
+#include "core/device.h"
 #include "core/to_size.h"
 #include "device/accelerator.h"
 #include "device/copies.h"
@@ -18,6 +18,12 @@ template <class Real>
 struct OneAtATime {};
 template <class T>
 struct OneAtATime<Device<T>> : Accelerator::Exclusive {};
+
+// Copies the integers of texts to a device once, for all layers.
+template <class Real>
+Uploaded<Real> upload(const Packed& texts) {
+  return Uploaded<Real>({texts.ids, texts.positions, texts.offsets, texts.gaps, texts.types});
+}
 
 // Returns the rows that compute() returns, [rows, cols], on the host.
 template <class Real, class F>
@@ -74,12 +80,14 @@ Packed part_of(const Packed& all, int64_t first) {
 template <class Real>
 Matrix<float> TransformerInference<Real>::hidden(const Packed& texts, Context& c) const {
   [[maybe_unused]] const OneAtATime<Real> alone;
+  [[maybe_unused]] const auto uploaded = upload<Real>(texts);
   return on_host<Real>(texts.tokens(), config().d_model, c, [&] { return model_->hidden(texts, c); });
 }
 
 template <class Real>
 Matrix<float> TransformerInference<Real>::last_hidden(const Packed& target, Context& c) const {
   [[maybe_unused]] const OneAtATime<Real> alone;
+  [[maybe_unused]] const auto uploaded = upload<Real>(target);
   return on_host<Real>(target.sequences(), config().d_model, c, [&] { return model_->last_hidden(target, c); });
 }
 
@@ -107,6 +115,7 @@ void TransformerInference<Real>::encode(const Packed& sources, std::span<const R
   for (int64_t first = 0; first < sources.sequences();) {
     const Arena::Scope scope(c.arena);
     const Packed part = part_of(sources, first);
+    [[maybe_unused]] const auto uploaded = upload<Real>(part);
     const Matrix<Real> memory = model_->encode(part, c);
     for (int64_t s = 0; s < part.sequences();) {  // sequences with consecutive rows together
       RowRange from{part.offsets[to_size(s)], 0}, place = rows[to_size(first + s)];
@@ -125,6 +134,7 @@ template <class Real>
 std::vector<NextResult> TransformerInference<Real>::step(const DecodingStep& step, KeysValues& rows,
                                                          std::span<const NextRequest> requests, Context& c) const {
   [[maybe_unused]] const OneAtATime<Real> alone;
+  [[maybe_unused]] const Uploaded<Real> uploaded({step.ids, step.positions, step.new_rows});
   const Matrix<Real> h = model_->step(step, static_cast<const LayerRows<Real>&>(rows).caches(), c);
   std::vector<NextResult> results;
   for (const NextRequest& request : requests) results.push_back(next(rows_of(h, request.tokens, c.arena), request, c));

@@ -26,8 +26,8 @@ struct DeviceState {
 struct PluginState {
   std::string name, path;  // "mpi", "local" or "cuda"
   bool installed = false;
-  std::string error;  // why a plugin that is installed, or that QKV_DEVICE names, cannot be used; "" if it can
-  std::string uses;   // what a device plugin uses, such as "CUDA 13.0, driver 580.95"
+  std::string error = {};  // why a plugin that is installed, or that QKV_DEVICE names, cannot be used; "" if it can
+  std::string uses = {};   // what a device plugin uses, such as "CUDA 13.0, driver 580.95"
   std::vector<DeviceState> devices = {};
 };
 

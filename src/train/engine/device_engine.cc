@@ -45,16 +45,19 @@ typename DeviceEngine<T>::Floats DeviceEngine<T>::take(int64_t count) {
 
 template <class T>
 Loss DeviceEngine<T>::loss_and_gradient(const Batch& batch, Objective objective, Context& c) {
+  const Accelerator::Exclusive alone;
   return model_.loss_and_gradient(batch, objective, c);
 }
 
 template <class T>
 Loss DeviceEngine<T>::loss_and_gradient(const Batch& batch, const Samples& samples, Context& c) {
+  const Accelerator::Exclusive alone;
   return samples_loss_and_gradient(model_, batch, 0, samples, c);
 }
 
 template <class T>
 double DeviceEngine<T>::update(int64_t step, int64_t tokens) {
+  const Accelerator::Exclusive alone;
   const auto part = [](auto all, int64_t first, int64_t size) {
     return all.empty() ? all : all.subspan(to_size(first), to_size(size));
   };

@@ -21,7 +21,7 @@ size_t room_for_steps(size_t used, size_t fixed);
 void rehearse_within_memory(size_t taken, int64_t batch_tokens, FunctionRef<void()> f);
 
 // Assigns a batch of `tokens` tokens on each side that the model has, in sequences of `longest` tokens. Tokens of an
-// encoder alone have no labels. Afterwards it has capacity for every batch of training.
+// encoder-only model have no labels. Afterwards it has capacity for every batch of training.
 void fill_largest_batch(const ModelConfig& model, int64_t tokens, int64_t longest, Batch& batch);
 
 // Uses as much of the arena as average_weights (io/weights/weights.h).
