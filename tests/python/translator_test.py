@@ -252,3 +252,14 @@ def test_invalid_arguments_of_encode_and_logits_are_errors(translator, call, mes
     with pytest.raises(qkv.Error) as error:
         call(translator)
     assert message in str(error.value) and "\n" not in str(error.value)
+
+
+def test_a_device_that_cannot_compute_is_an_error(trained, monkeypatch):
+    monkeypatch.setenv("QKV_DEVICE", "/nowhere/libqkv_cuda.so")
+    with pytest.raises(qkv.Error, match=f"^{trained}: device cuda: the plugin /nowhere/libqkv_cuda.so does not exist"):
+        qkv.Translator(trained, device="cuda")
+    with pytest.raises(qkv.Error, match="device must be one of cpu, cuda, auto"):
+        qkv.Translator(trained, device="gpu")
+    with pytest.raises(qkv.Error, match="precision bfloat16 requires a device"):
+        qkv.Embedder(trained, precision="bfloat16")
+    assert qkv.Translator(trained, device="auto").translate(["a"])[0].source == "a"
