@@ -18,7 +18,7 @@ namespace qkv {
 struct ChangedPart {
   enum class Change { replace, before, after, inline_term };
 
-  Word source, target;
+  WordSpan source, target;
   Change change = Change::replace;
 };
 

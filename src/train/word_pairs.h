@@ -13,16 +13,16 @@
 namespace qkv {
 
 // A word of a text: letters, digits and the marks on them.
-struct Word {
+struct WordSpan {
   size_t begin = 0, end = 0;  // bytes
 };
 
 // Returns the words of a text, without those of scripts that have no spaces between words.
-std::vector<Word> words_of(std::string_view text);
+std::vector<WordSpan> words_of(std::string_view text);
 
 // A word of a pair and the word of the other side that translates it. Each is the only one of its kind in its sentence.
 struct WordPair {
-  Word source, target;
+  WordSpan source, target;
 
   bool operator==(const WordPair& other) const {
     return source.begin == other.source.begin && target.begin == other.target.begin;

@@ -233,12 +233,14 @@ TEST_F(StandInRunTest, TheScoreIsOfTheTokensThatStay) {
   options.sampling = true;
   options.n_best = 8;
   bool has_penalty = false;
-  for (uint64_t seed = 1; seed <= 4; seed++)
-    for (const Hypothesis& h : translator(seed).translate({kText[0]}, options).front().hypotheses) {
+  for (uint64_t seed = 1; seed <= 4; seed++) {
+    const std::vector<Translation> found = translator(seed).translate({kText[0]}, options);
+    for (const Hypothesis& h : found.front().hypotheses) {
       const double length = static_cast<double>(std::max<size_t>(1, h.token_scores.size()));
       EXPECT_NEAR(h.score, h.log_probability / std::pow(length, options.length_penalty), 1e-4);
       has_penalty |= length > 1;
     }
+  }
   EXPECT_TRUE(has_penalty);
 }
 
