@@ -148,26 +148,31 @@ void add_recommend(CLI::App& train) {
   });
 }
 
+// The options of training on plain text.
+template <class Files>
+struct PlainTextOptions {
+  Files files;
+  TrainedRun run;
+  RecipeOptions recipe;
+  qkv::RankOptions ranks;
+};
+
+// Adds them, but for those of the recipe. tokenizer: the help of --tokenizer-model.
+template <class Files>
+void add_plain_text_options(CLI::App& command, PlainTextOptions<Files>& options, const char* tokenizer) {
+  command.add_option("--text", options.files.text, "Plain text to train on")->required()->type_name("FILE");
+  command.add_option("--dev", options.files.dev, "Text for evaluation [default the end of the text]")
+      ->type_name("FILE");
+  command.add_option("--tokenizer-model", options.files.tokenizer, tokenizer)->type_name("FILE")->group("Data");
+  add_out_option(command, options.run);
+  add_threads_option(command);
+  add_rank_options(command, options.ranks);
+}
+
 void add_lm(CLI::App& train) {
   CLI::App* command = train.add_subcommand("lm", "Train a language model from plain text");
-  struct Options {
-    qkv::LanguageFiles files;
-    TrainedRun run;
-    RecipeOptions recipe;
-    qkv::RankOptions ranks;
-  };
-  const auto options = std::make_shared<Options>();
-  command->add_option("--text", options->files.text, "Plain text to train on")->required()->type_name("FILE");
-  command->add_option("--dev", options->files.dev, "Text for evaluation [default the end of the text]")
-      ->type_name("FILE");
-  command
-      ->add_option("--tokenizer-model", options->files.tokenizer,
-                   "SentencePiece model, for unit pieces; trained if not given")
-      ->type_name("FILE")
-      ->group("Data");
-  add_out_option(*command, options->run);
-  add_threads_option(*command);
-  add_rank_options(*command, options->ranks);
+  const auto options = std::make_shared<PlainTextOptions<qkv::LanguageFiles>>();
+  add_plain_text_options(*command, *options, "SentencePiece model, for unit pieces; trained if not given");
   options->recipe.add_options(*command, qkv::kLanguagePreset, "lm-small, lm-med or gpt2",
                               qkv::recipe_options(qkv::language_preset(qkv::kLanguagePreset)));
   add_init_option(*command, options->files.init, "shape and tokenizer");
@@ -182,24 +187,8 @@ void add_lm(CLI::App& train) {
 
 void add_encoder(CLI::App& train) {
   CLI::App* command = train.add_subcommand("encoder", "Train an encoder from plain text, by masked tokens");
-  struct Options {
-    qkv::EncoderFiles files;
-    TrainedRun run;
-    RecipeOptions recipe;
-    qkv::RankOptions ranks;
-  };
-  const auto options = std::make_shared<Options>();
-  command->add_option("--text", options->files.text, "Plain text to train on")->required()->type_name("FILE");
-  command->add_option("--dev", options->files.dev, "Text for evaluation [default the end of the text]")
-      ->type_name("FILE");
-  command
-      ->add_option("--tokenizer-model", options->files.tokenizer,
-                   "SentencePiece model with a piece <mask> or [MASK]; trained if not given")
-      ->type_name("FILE")
-      ->group("Data");
-  add_out_option(*command, options->run);
-  add_threads_option(*command);
-  add_rank_options(*command, options->ranks);
+  const auto options = std::make_shared<PlainTextOptions<qkv::EncoderFiles>>();
+  add_plain_text_options(*command, *options, "SentencePiece model with a piece <mask> or [MASK]; trained if not given");
   options->recipe.add_options(*command, qkv::kEncoderPreset, "encoder-tiny, bert-base or modernbert-base",
                               qkv::recipe_options(qkv::encoder_preset(qkv::kEncoderPreset)));
   add_init_option(*command, options->files.init, "shape and tokenizer");

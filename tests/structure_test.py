@@ -26,6 +26,28 @@ def test_a_class_is_defined_in_one_file():
     assert not {name: sorted(found) for name, found in files.items() if len(found) > 1}
 
 
+def types_of(text):
+    """The structs and classes that a file defines outside of others and of unnamed namespaces, with their namespaces."""
+    opened = []
+    for line in text.splitlines():
+        if found := re.match(r"namespace (?:\[\[.*?\]\] )?([\w:]*) ?\{", line):
+            opened.append(found[1])
+        elif line.startswith("}  // namespace"):
+            opened.pop()
+        elif (found := re.match(r"(?:template <.*> )?(?:struct|class) (\w+)(?: final)?(?: :[^:].*)? \{", line)) and "" not in opened:
+            yield "::".join([*opened, found[1]])
+
+
+# A program may have one type of a name: functions of two types with one name become one, and work on both.
+def test_a_type_has_a_name_of_its_own():
+    files = defaultdict(set)
+    for file in [*(ROOT / "include").rglob("*.h"), *(ROOT / "src").rglob("*.h"), *(ROOT / "src").rglob("*.cc")]:
+        for name in types_of(file.read_text(encoding="utf-8")):
+            files[name].add(str(file.relative_to(ROOT)))
+    assert len(files) > 700 and "qkv::layers::Linear" in files and "qkv::Linear" in files
+    assert not {name: sorted(found) for name, found in files.items() if len(found) > 1}
+
+
 def test_every_layer_exists_for_elements_that_the_host_cannot_read():
     files = [*(ROOT / "src/model/layers").glob("*.cc"), ROOT / "src/model/stack.cc", ROOT / "src/model/transformer.cc"]
     layers = {file.name: file.read_text(encoding="utf-8") for file in files}

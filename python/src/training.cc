@@ -147,32 +147,34 @@ bool train_recommender(const nb::dict& arguments, const nb::dict& values, const 
   });
 }
 
-bool train_language_model(const nb::dict& arguments, const nb::dict& values, const nb::tuple& callables) {
-  LanguageFiles files;
+// Trains on plain text. train(files, choice, observer) is called with the files and the recipe of the arguments.
+template <class Files, class Train>
+bool train_on_text(const nb::dict& arguments, const nb::dict& values, const nb::tuple& callables,
+                   const std::vector<RecipeOption>& options, const char* function, Train&& train) {
+  Files files;
   OptionReader reader(arguments);
   reader("text", files.text);
   reader("dev", files.dev);
   reader("tokenizer_model", files.tokenizer);
   reader("init", files.init);
-  const auto options = recipe_options(language_preset(kLanguagePreset));
-  const RecipeChoice choice = read_choice(reader, files.init, options, values, "train_language_model");
-  return train_with(callables, [&](const TrainingObserver& observer) {
-    return qkv::train_language_model(files, language_recipe(choice), choice.out, observer);
-  });
+  const RecipeChoice choice = read_choice(reader, files.init, options, values, function);
+  return train_with(callables, [&](const TrainingObserver& observer) { return train(files, choice, observer); });
+}
+
+bool train_language_model(const nb::dict& arguments, const nb::dict& values, const nb::tuple& callables) {
+  return train_on_text<LanguageFiles>(
+      arguments, values, callables, recipe_options(language_preset(kLanguagePreset)), "train_language_model",
+      [](const LanguageFiles& files, const RecipeChoice& choice, const TrainingObserver& observer) {
+        return qkv::train_language_model(files, language_recipe(choice), choice.out, observer);
+      });
 }
 
 bool train_encoder(const nb::dict& arguments, const nb::dict& values, const nb::tuple& callables) {
-  EncoderFiles files;
-  OptionReader reader(arguments);
-  reader("text", files.text);
-  reader("dev", files.dev);
-  reader("tokenizer_model", files.tokenizer);
-  reader("init", files.init);
-  const auto options = recipe_options(encoder_preset(kEncoderPreset));
-  const RecipeChoice choice = read_choice(reader, files.init, options, values, "train_encoder");
-  return train_with(callables, [&](const TrainingObserver& observer) {
-    return qkv::train_encoder(files, encoder_recipe(choice), choice.out, observer);
-  });
+  return train_on_text<EncoderFiles>(
+      arguments, values, callables, recipe_options(encoder_preset(kEncoderPreset)), "train_encoder",
+      [](const EncoderFiles& files, const RecipeChoice& choice, const TrainingObserver& observer) {
+        return qkv::train_encoder(files, encoder_recipe(choice), choice.out, observer);
+      });
 }
 
 // Returns pairs of a name and measures.

@@ -7,13 +7,9 @@
 #include <string_view>
 #include <vector>
 
+#include "text/byte_range.h"
+
 namespace qkv {
-
-struct ByteRange {
-  size_t begin = 0, end = 0;
-
-  bool operator==(const ByteRange&) const = default;
-};
 
 struct MarkedText {
   std::string bytes = {};            // valid UTF-8

@@ -147,7 +147,7 @@ ReducedText text_of(const LinePart& part) {
 
 // The tokens of a source of `size` tokens without those around it. The last one of a prefix may hold the beginning of
 // the text.
-TokenRange source_range(const LinePart& part, size_t size) {
+PieceRange source_range(const LinePart& part, size_t size) {
   const size_t end = size - part.edges.after.size();
   const size_t others = part.source.size() - size;  // translations of terms
   const int64_t tokens = part.source_tokens() + part.inline_tokens - static_cast<int64_t>(others);

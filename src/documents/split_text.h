@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "text/byte_range.h"
+
 namespace qkv {
 
 struct SplitText;
@@ -39,13 +41,6 @@ size_t decode_xml(std::string_view text, std::string& to);
 extern const TextSpelling kPlainSpelling;  // every character stands for itself
 extern const TextSpelling kHtmlSpelling;   // references
 extern const TextSpelling kXmlSpelling;    // references of XML, and CDATA sections
-
-struct ByteRange {
-  size_t begin = 0, end = 0;
-
-  size_t size() const { return end - begin; }
-  bool operator==(const ByteRange&) const = default;
-};
 
 // Markup around text that may not stand alone, such as a run of Word with its properties.
 struct TextRun {

@@ -55,6 +55,15 @@ void set_fine_tuning(TrainingConfig& training) {
   training.patience = 5;
 }
 
+void set_text_fine_tuning(TrainingConfig& training) {
+  set_fine_tuning(training);
+  training.optimizer = Optimizer::adamw;
+  training.label_smoothing = 0;
+  training.selection = Selection::loss;
+  training.average = 0;
+  training.ema_decay = 0;
+}
+
 std::string starting_report(const std::string& run, const TrainingConfig& training) {
   return fmt::format("starting from {}: learning_rate {}, warmup_steps {}, schedule {}, patience {}", run,
                      training.learning_rate, training.warmup_steps, name_of(training.schedule), training.patience);

@@ -54,6 +54,8 @@ void expect_same_shape(const std::string& run, ModelConfig before, ModelConfig n
 
 // Sets training values that suit fine-tuning.
 void set_fine_tuning(TrainingConfig& training);
+// The same for models of plain text.
+void set_text_fine_tuning(TrainingConfig& training);
 // Describes the start from a run in one line, with the values that set_fine_tuning decides on.
 std::string starting_report(const std::string& run, const TrainingConfig& training);
 

@@ -10,6 +10,7 @@
 #include "io/runs/run.h"
 #include "train/initial_run.h"
 #include "train/loop/session.h"
+#include "train/loop/train_on_text.h"
 #include "train/optimizer/trained_parts.h"
 #include "train/plain_text.h"
 #include "train/tasks/language_task.h"
@@ -153,23 +154,13 @@ LanguageRecipe language_fine_tuning(const std::string& run) {
   LanguageRecipe recipe;
   recipe.model = parts.config;
   recipe.language = parts.language;
-  set_fine_tuning(recipe.training);
-  recipe.training.optimizer = Optimizer::adamw;
-  recipe.training.label_smoothing = 0;
-  recipe.training.selection = Selection::loss;
-  recipe.training.average = 0;
-  recipe.training.ema_decay = 0;
+  set_text_fine_tuning(recipe.training);
   return recipe;
 }
 
 bool train_language_model(const LanguageFiles& files, const LanguageRecipe& recipe, const std::string& out,
                           const TrainingObserver& observer, const RankOptions& ranks) {
-  std::vector<std::string> texts = files.text;
-  texts.insert(texts.end(), files.dev.begin(), files.dev.end());
-  return train_on_ranks(ranks, out, observer, texts,
-                        [&](const std::string& run, const TrainingObserver& own, Ranks* all) {
-                          return train_on<LanguageData>(run, own, all, recipe, files);
-                        });
+  return train_on_text<LanguageData>(files, recipe, out, observer, ranks);
 }
 
 }  // namespace qkv

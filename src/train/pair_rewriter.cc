@@ -45,7 +45,7 @@ void remove_all(std::string& text, std::span<const std::string> characters) {
 // Returns the parts that stand equally often on both sides, in the order of the source.
 std::vector<ChangedPart> shared_parts(std::string_view source, std::span<const ProtectedPart> sources,
                                       std::string_view target, std::span<const ProtectedPart> targets) {
-  using Places = std::map<std::string_view, std::vector<WordSpan>>;
+  using Places = std::map<std::string_view, std::vector<ByteRange>>;
   const auto places_of = [](std::string_view text, std::span<const ProtectedPart> parts) {
     Places places;
     for (const auto& [begin, end] : parts) places[text_of_part(text, begin, end)].push_back({begin, end});
@@ -62,7 +62,7 @@ std::vector<ChangedPart> shared_parts(std::string_view source, std::span<const P
   return shared;
 }
 
-bool overlaps_any(const WordSpan& word, std::span<const ProtectedPart> parts) {
+bool overlaps_any(const ByteRange& word, std::span<const ProtectedPart> parts) {
   return std::ranges::any_of(parts, [&](const ProtectedPart& p) { return p.begin < word.end && word.begin < p.end; });
 }
 
@@ -140,7 +140,7 @@ class AddedChanges {
 };
 
 // Returns the edit of one side by a stand-in.
-Edit stand_in_edit(const WordSpan& place, Change change, const std::string& stand_in) {
+Edit stand_in_edit(const ByteRange& place, Change change, const std::string& stand_in) {
   switch (change) {
     case Change::before:
       return {place.begin, place.begin, stand_in + " "};

@@ -9,6 +9,7 @@
 #include "core/random.h"
 #include "decode/terms/protected_parts.h"
 #include "io/runs/translation_config.h"
+#include "text/byte_range.h"
 #include "text/parallel_corpus.h"
 #include "train/word_pairs.h"
 
@@ -18,7 +19,7 @@ namespace qkv {
 struct ChangedPart {
   enum class Change { replace, before, after, inline_term };
 
-  WordSpan source, target;
+  ByteRange source, target;
   Change change = Change::replace;
 };
 

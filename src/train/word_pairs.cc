@@ -25,7 +25,7 @@ bool is_of_word(int32_t code) {
   return (sentence::is_alphanumeric(code) && sentence::has_spaced_words(code)) || sentence::is_combining(code);
 }
 
-std::string_view text_of(std::string_view text, const WordSpan& word) {
+std::string_view text_of(std::string_view text, const ByteRange& word) {
   return text.substr(word.begin, word.end - word.begin);
 }
 
@@ -34,7 +34,7 @@ class Side {
  public:
   void add(std::string_view text) {
     std::vector<int32_t> ids;
-    for (const WordSpan& word : words_of(text)) {
+    for (const ByteRange& word : words_of(text)) {
       const std::string_view written = text_of(text, word);
       if (ids.size() == kMostWords || count_characters(written) < kFewestLetters) continue;
       const auto [known, is_new] = id_of_.emplace(lowercase(written), static_cast<int32_t>(words_.size()));
@@ -91,10 +91,10 @@ struct BestPartner {
 };
 
 // Returns the places of words that are the only one of their kind, in lower case.
-std::map<std::string, WordSpan> single_words(std::string_view text) {
-  std::map<std::string, WordSpan> singles;
+std::map<std::string, ByteRange> single_words(std::string_view text) {
+  std::map<std::string, ByteRange> singles;
   std::map<std::string, int> counts;
-  for (const WordSpan& word : words_of(text)) {
+  for (const ByteRange& word : words_of(text)) {
     const std::string lower = lowercase(text_of(text, word));
     singles[lower] = word;
     counts[lower]++;
@@ -114,8 +114,8 @@ bool is_name(std::string_view word) {
 
 }  // namespace
 
-std::vector<WordSpan> words_of(std::string_view text) {
-  std::vector<WordSpan> words;
+std::vector<ByteRange> words_of(std::string_view text) {
+  std::vector<ByteRange> words;
   bool is_inside = false;
   for (Character c = character_at(text, 0); c.begin < text.size(); c = character_at(text, c.end)) {
     const bool belongs = is_of_word(c.code);
@@ -152,7 +152,7 @@ std::string_view WordPairs::target_of(const std::string& source) const {
 }
 
 std::vector<WordPair> WordPairs::find(std::string_view source, std::string_view target) const {
-  const std::map<std::string, WordSpan> sources = single_words(source), targets = single_words(target);
+  const std::map<std::string, ByteRange> sources = single_words(source), targets = single_words(target);
   std::vector<WordPair> found;
   for (const auto& [word, place] : sources) {
     const bool is_same = is_name(text_of(source, place));

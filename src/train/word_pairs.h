@@ -8,21 +8,18 @@
 #include <unordered_map>
 #include <vector>
 
+#include "text/byte_range.h"
 #include "text/parallel_corpus.h"
 
 namespace qkv {
 
-// A word of a text: letters, digits and the marks on them.
-struct WordSpan {
-  size_t begin = 0, end = 0;  // bytes
-};
-
-// Returns the words of a text, without those of scripts that have no spaces between words.
-std::vector<WordSpan> words_of(std::string_view text);
+// Returns the words of a text: letters, digits and the marks on them, without those of scripts that have no spaces
+// between words.
+std::vector<ByteRange> words_of(std::string_view text);
 
 // A word of a pair and the word of the other side that translates it. Each is the only one of its kind in its sentence.
 struct WordPair {
-  WordSpan source, target;
+  ByteRange source, target;
 
   bool operator==(const WordPair& other) const {
     return source.begin == other.source.begin && target.begin == other.target.begin;

@@ -10,7 +10,7 @@ using Pieces = std::vector<std::string>;
 
 std::vector<std::pair<size_t, size_t>> words(const Pieces& pieces) {
   std::vector<std::pair<size_t, size_t>> result;
-  for (const TokenRange& word : words_of_pieces(pieces)) result.emplace_back(word.begin, word.end);
+  for (const PieceRange& word : words_of_pieces(pieces)) result.emplace_back(word.begin, word.end);
   return result;
 }
 

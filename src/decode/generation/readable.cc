@@ -18,11 +18,11 @@ bool have_word_starts(const std::vector<std::string>& pieces) { return std::rang
 // Returns the text of each source word. Usually splitting at white space gives as many words as the pieces do;
 // otherwise the words are joined from their pieces.
 std::vector<std::string> surface_words(std::string_view text, const std::vector<std::string>& pieces,
-                                       const std::vector<TokenRange>& words) {
+                                       const std::vector<PieceRange>& words) {
   const std::vector<std::string_view> split = split_words(text);
   if (split.size() == words.size()) return {split.begin(), split.end()};
   std::vector<std::string> surfaces;
-  for (const TokenRange& word : words) {
+  for (const PieceRange& word : words) {
     std::string surface;
     for (size_t i = word.begin; i < word.end; i++) surface += without_word_start(pieces[i]);
     surfaces.push_back(std::move(surface));
@@ -46,9 +46,9 @@ std::string_view without_word_start(std::string_view piece) {
   return piece;
 }
 
-std::vector<TokenRange> words_of_pieces(const std::vector<std::string>& pieces) {
+std::vector<PieceRange> words_of_pieces(const std::vector<std::string>& pieces) {
   const bool starts = have_word_starts(pieces);
-  std::vector<TokenRange> words;
+  std::vector<PieceRange> words;
   for (size_t i = 0; i < pieces.size(); i++) {
     if (words.empty() || !starts || begins_word(pieces[i])) words.push_back({i, i});
     words.back().end = i + 1;
@@ -59,7 +59,7 @@ std::vector<TokenRange> words_of_pieces(const std::vector<std::string>& pieces) 
 std::vector<WordScore> word_scores(const Tokenizer& tokenizer, std::span<const int32_t> ids,
                                    const std::vector<std::string>& pieces, std::span<const double> log_p) {
   std::vector<WordScore> scores;
-  for (const TokenRange& word : words_of_pieces(pieces)) {
+  for (const PieceRange& word : words_of_pieces(pieces)) {
     const auto first = log_p.begin() + static_cast<int64_t>(word.begin),
                last = log_p.begin() + static_cast<int64_t>(word.end);
     scores.push_back(
@@ -68,7 +68,7 @@ std::vector<WordScore> word_scores(const Tokenizer& tokenizer, std::span<const i
   return scores;
 }
 
-std::vector<Alignment> align(std::span<const float> attention, size_t T, size_t S, TokenRange source) {
+std::vector<Alignment> align(std::span<const float> attention, size_t T, size_t S, PieceRange source) {
   std::vector<Alignment> alignment;
   for (size_t i = 0; i < T && source.begin < source.end; i++) {
     const auto row = attention.subspan(i * S + source.begin, source.end - source.begin);
@@ -83,7 +83,7 @@ std::string replace_unknown(const Tokenizer& tokenizer, std::span<const int32_t>
   const auto first = source.pieces.begin();
   const std::vector<std::string> source_pieces(first + static_cast<int64_t>(source.range.begin),
                                                first + static_cast<int64_t>(source.range.end));
-  const std::vector<TokenRange> words = words_of_pieces(source_pieces);
+  const std::vector<PieceRange> words = words_of_pieces(source_pieces);
   const std::vector<std::string> surfaces = surface_words(source.text, source_pieces, words);
   const std::vector<std::string> pieces = tokenizer.pieces(ids);
   const bool starts = have_word_starts(pieces);

@@ -227,14 +227,14 @@ void put_back(std::span<const KeptPart> kept, std::string_view source, const std
   const std::vector<size_t> units = units_after(kept, aligned);
   const std::vector<TokenPlace> sources = token_places(source, source_tokens);
   const std::vector<TokenPlace> targets = token_places(translation.text, translation.tokens);
-  const std::vector<TokenRange> words = words_of_pieces(translation.tokens);
+  const std::vector<PieceRange> words = words_of_pieces(translation.tokens);
   size_t added = 0;                           // tokens of the source
   for (size_t k = 0; k < kept.size(); k++) {  // k parts are there
     const size_t byte = units[k] == aligned.units.size() ? translation.text.size() : aligned.units[units[k]].begin;
     const bool is_new = !kept[k].source_token;
     const size_t source_token = is_new ? token_after(sources, kept[k].at) + added : *kept[k].source_token;
     const size_t target_token = token_after(targets, byte);
-    const auto word = std::ranges::lower_bound(words, target_token, {}, &TokenRange::begin) - words.begin();
+    const auto word = std::ranges::lower_bound(words, target_token, {}, &PieceRange::begin) - words.begin();
     added += is_new ? 1 : 0;
     insert_aligned(translation, source_token, target_token + k, is_new);
     if (has_attention)

@@ -76,8 +76,8 @@ size_t find_half_character(std::string_view json, size_t at) {
   return json.npos;
 }
 
-// Returns JSON of the same length in which the escapes of half a character, of which the first is at `half`, are those
-// of U+FFFD: programs that cut texts write them, and the parser refuses them.
+// Returns JSON of the same length with U+FFFD in place of each escape of half a character, the first of which is at
+// `half`. Programs that cut texts write such escapes, and the parser refuses them.
 std::string with_whole_characters(std::string json, size_t half) {
   for (; half != json.npos; half = find_half_character(json, half)) json.replace(half + 2, 4, "fffd");
   return json;

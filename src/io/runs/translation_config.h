@@ -123,8 +123,8 @@ SentenceEdges edges_of(const TranslationTokens& tokens, const std::string& sourc
                        const std::string& target_language);
 
 // Looks up the tokens. Throws Error, beginning with `where` and naming field and token, if a vocabulary lacks one, if
-// min_length is negative, if the languages contradict each other, or if a stand-in or a term mark is not one character
-// of a private use area that is a token by itself.
+// min_length is negative, if the languages contradict each other, or if a stand-in or a term mark is not a single
+// character of a private use area, or not a token.
 TranslationTokens tokens_of(const TranslationConfig& config, const TokenizerPair& tokenizers, const std::string& where);
 
 // Returns the ids of the target vocabulary that are no text: the special tokens of a tokenizer.json, and in a model

@@ -7,9 +7,9 @@
 
 namespace qkv {
 
-// Returns the member "glossary" as the text of a glossary, `otherwise` if it is absent or null. It is a text, an object
-// of source terms, each with its translation or a list of them, or a list of pairs of both. Throws HttpError 400, and
-// Error for a term that a glossary cannot have.
+// Returns the member "glossary" as the text of a glossary, or `otherwise` if it is absent or null. The member may be a
+// text, an object whose keys are source terms and whose values are translations or lists of translations, or a list of
+// pairs of a term and a translation. Throws HttpError 400, and Error for a term that a glossary cannot have.
 std::string glossary_of(RequestObject& object, std::string otherwise);
 
 }  // namespace qkv

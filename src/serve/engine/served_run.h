@@ -24,8 +24,8 @@ struct ServedRun {
   std::vector<ChainMember> chain = {};  // of a chain, which has no directory: its translators, in order
 };
 
-// Returns the runs, then the chains. Throws Error for a name that is not allowed or stands for two models, for a value
-// of a run that is not among them, and for a chain that names no such run.
+// Returns the runs, then the chains. Throws Error for a name that is not allowed or stands for two models, for an option
+// that names a run that is not served, and for a chain that names such a run.
 std::vector<ServedRun> served_runs(const ServerOptions& options);
 
 }  // namespace qkv
