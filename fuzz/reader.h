@@ -14,7 +14,7 @@ namespace qkv::fuzz {
 // clang-format off
 #define QKV_FUZZ_TARGETS(target) \
   target(adapter) target(argos) target(bert) target(charsmap) target(chat_template) target(config) \
-  target(ctranslate2) target(explain) target(form) target(gguf) target(glossary) target(gpt2) \
+  target(ctranslate2) target(examples) target(explain) target(form) target(gguf) target(glossary) target(gpt2) \
   target(gpt_neox) target(gzip) target(html) target(http_request) target(http_target) target(hub) target(interactions) target(item_features) \
   target(json) target(llama) target(marian) target(metrics) target(multipart) target(npz) target(pairs) \
   target(pickle) target(plot) target(protected_parts) target(rank_messages) target(requests) target(safetensors) target(saved_interactions) \

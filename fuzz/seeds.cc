@@ -255,6 +255,16 @@ void tables(const fs::path& directory) {
     titles.add(table);
     features.add(table);
   }
+  Seeds examples(directory, "examples");
+  for (const char* rows :
+       {"\"A man, \"\"dancing\"\".\",A man.,5.0\n\n\"x\",,2.4\r\n", "id;b;a\n1;\"x;y\";z\n2;;w\n",
+        "a fine text\t1\n\"x, y\t0", "\uFEFFtext,label\nx,y\n", "anchor\tnegative_1\tpositive\nx\ty\tz\n", "one\ntwo\n",
+        "{\"sentence1\": \"x\", \"sentence2\": \"\\u00e9\", \"score\": 4.5}\n\n"
+        "{\"score\": 1, \"sentence1\": \"\", \"sentence2\": \"y\"}\n",
+        "{\"query\": \"x\", \"positive\": [\"y\"], \"negative\": [\"z\", true, 5]}\n",
+        "{\"text\": \"x\", \"labels\": [\"a\", 1]}\n{\"text\": \"y\", \"labels\": []}\n",
+        "{\"a\": \"x\", \"b\": [\"y\"]}\n"})
+    examples.add(rows);
   Seeds parts(directory, "protected_parts");
   parts.add("Ac.e|\\bQ\\d+\nSee (https://a.org/x_(y)), me@b.com, /usr/bin/x, `f(x)` and C:\\d\\e.txt. Acme Q12\n");
   parts.add("\n{n, plural, one {# a} other {# b}} %1$s ${X} %(a)d <b t=\">\">&amp;</b><!-- c --> #tag @me {{ y }}\n");

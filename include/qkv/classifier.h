@@ -12,6 +12,7 @@
 
 #include "qkv/embedder.h"
 #include "qkv/placement.h"
+#include "qkv/text_head.h"
 
 namespace [[gnu::visibility("default")]] qkv {
 
@@ -21,10 +22,6 @@ namespace [[gnu::visibility("default")]] qkv {
 //   none     z_i: regression
 enum class ScoreFunction { softmax, sigmoid, none };
 constexpr std::array<std::string_view, 3> names_of(ScoreFunction) { return {"softmax", "sigmoid", "none"}; }
-
-// The activation φ of the head's hidden layer; gelu is exact.
-enum class HeadActivation { tanh, relu, gelu };
-constexpr std::array<std::string_view, 3> names_of(HeadActivation) { return {"tanh", "relu", "gelu"}; }
 
 // The head of a classifier; classification.json of its run. Logits are Norm(φ(v W_1ᵀ + b_1)) W_2ᵀ + b_2 of the pooled
 // hidden states v.

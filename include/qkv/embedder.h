@@ -1,7 +1,6 @@
 // Text embeddings: the pooled hidden states of an encoder, a translator's encoder or a language model. docs/embed.md.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -14,26 +13,9 @@
 #include "qkv/decoding.h"
 #include "qkv/language.h"
 #include "qkv/placement.h"
+#include "qkv/text_head.h"
 
 namespace [[gnu::visibility("default")]] qkv {
-
-// How the last hidden states h_1 … h_N of a text's tokens, including those around it, become one vector:
-//   mean           1/N Σ_n h_n
-//   first          h_1
-//   last           h_N
-//   max            the maximum of each component
-//   mean_sqrt_len  1/√N Σ_n h_n
-//   weighted_mean  Σ_n n h_n / Σ_n n
-enum class Pooling { mean, first, last, max, mean_sqrt_len, weighted_mean };
-constexpr std::array<std::string_view, 6> names_of(Pooling) {
-  return {"mean", "first", "last", "max", "mean_sqrt_len", "weighted_mean"};
-}
-
-// The activation of a linear layer after the pooling; gelu is exact.
-enum class DenseActivation { identity, tanh, relu, gelu, sigmoid, silu };
-constexpr std::array<std::string_view, 6> names_of(DenseActivation) {
-  return {"identity", "tanh", "relu", "gelu", "sigmoid", "silu"};
-}
 
 // How an encoder reads text and pools its tokens; embedding.json of its run.
 struct EmbeddingConfig {

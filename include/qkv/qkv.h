@@ -40,5 +40,7 @@
 #include "qkv/serving.h"         // IWYU pragma: export
 #include "qkv/system.h"          // IWYU pragma: export
 #include "qkv/text.h"            // IWYU pragma: export
+#include "qkv/text_head.h"       // IWYU pragma: export
+#include "qkv/text_loss.h"       // IWYU pragma: export
 #include "qkv/train.h"           // IWYU pragma: export
 #include "qkv/translator.h"      // IWYU pragma: export

@@ -12,6 +12,7 @@
 #include "qkv/config.h"
 #include "qkv/field.h"
 #include "qkv/placement.h"
+#include "qkv/text_head.h"
 
 namespace [[gnu::visibility("default")]] qkv {
 
@@ -199,7 +200,8 @@ void check(const TrainingConfig& config);
 struct Recipe {
   ModelConfig model;
   TrainingConfig training;
-  ItemInputs items;  // of a recommender, set from the data
+  ItemInputs items;          // of a recommender, set from the data
+  TextHeadConfig head = {};  // of an embedder or a classifier, set from the data
 };
 
 // A value of a recipe as text, with its description.

@@ -222,7 +222,8 @@ void write_head(const ImportedModel& model, const std::string& path) {
   if (output != model.origins.end() && output->second.shape.at(0) != labels)
     fail("{}: must have a row for each of the {} labels (is {})", in_file(model.path, output->second.name), labels,
          describe(output->second.tensor.dtype, output->second.shape));
-  write_parameters(model, ClassificationHead(model.config, *model.classification).parameters(), path);
+  const StandaloneLabelHead head(model.config, label_head_shape(*model.classification));
+  write_parameters(model, head.parameters(), path);
 }
 
 void write_dense(const ImportedModel& model, const std::string& path) {
@@ -234,7 +235,7 @@ void write_dense(const ImportedModel& model, const std::string& path) {
     shapes.push_back({DenseActivation::identity, shape[1], shape[0], module.origins.contains(layer + ".bias")});
     for (const auto& [name, origin] : module.origins) modules[name] = &module;
   }
-  write_parameters(DenseLayers(shapes).parameters(), path, [&](const std::string& name) {
+  write_parameters(StandaloneDense(shapes).parameters(), path, [&](const std::string& name) {
     return OriginsOfFile{modules.at(name)->origins, modules.at(name)->file->path(), nullptr};
   });
 }

@@ -4,36 +4,9 @@
 
 #include "core/system/threads.h"
 #include "core/to_size.h"
+#include "model/batch_slice.h"
 
 namespace qkv {
-namespace {
-
-// Copies sequences [begin, end).
-void copy(const Packed& from, int64_t begin, int64_t end, Packed& to) {
-  const int32_t first = from.offsets[to_size(begin)], last = from.offsets[to_size(end)];
-  const auto assign = [&](const std::vector<int32_t>& values, std::vector<int32_t>& part) {
-    if (values.empty()) return part.clear();
-    part.assign(values.begin() + first, values.begin() + last);
-  };
-  assign(from.ids, to.ids);
-  assign(from.positions, to.positions);
-  assign(from.gaps, to.gaps);
-  assign(from.types, to.types);
-  to.offsets.assign(from.offsets.begin() + begin, from.offsets.begin() + end + 1);
-  for (int32_t& offset : to.offsets) offset -= first;
-}
-
-void copy(const Batch& batch, int64_t begin, int64_t end, Batch& slice) {
-  if (batch.target.sequences() > 0) copy(batch.target, begin, end, slice.target);
-  if (batch.source.sequences() > 0) copy(batch.source, begin, end, slice.source);
-  const auto first = batch.labels_before(begin), last = batch.labels_before(end);
-  slice.labels.assign(batch.labels.begin() + first, batch.labels.begin() + last);
-  if (batch.masked.empty()) return slice.masked.clear();
-  slice.masked.assign(batch.masked.begin() + first, batch.masked.begin() + last);
-  for (int32_t& token : slice.masked) token -= batch.source.offsets[to_size(begin)];
-}
-
-}  // namespace
 
 // Slices have equal numbers of tokens, as far as sequences allow.
 void Replicas::slice(const Batch& batch) {
@@ -98,7 +71,7 @@ Loss Replicas::loss_and_gradient(const Transformer<float>& model, const Batch& b
     Loss& loss = losses_[to_size(r)] = Loss();
     for (int64_t i = slices * r / count; i < slices * (r + 1) / count; i++) {
       const int64_t begin = slices_[to_size(i)], end = slices_[to_size(i) + 1];
-      copy(batch, begin, end, worker.slice);
+      copy_sequences(batch, begin, end, worker.slice);
       const uint64_t seed = c.seed + static_cast<uint64_t>(i + 1) * 0x9E3779B97F4A7C15u;
       Context context{worker.arena, c.training, seed, c.step, c.recompute, c.int8};
       if (c.check) context.check = &checks_[to_size(i)];

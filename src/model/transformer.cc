@@ -12,8 +12,11 @@
 namespace qkv {
 namespace {
 
-const ModelConfig& checked(const ModelConfig& config, const ItemInputs& items) {
+template <class Real>
+const ModelConfig& checked(const ModelConfig& config, const ItemInputs& items, const TextHeadConfig& head) {
   check(config, items);
+  check(head, config);
+  if (kOnDevice<Real> && head.kind != TextHeadConfig::Kind::none) fail("text head: is computed on the cpu alone");
   return config;
 }
 
@@ -92,6 +95,15 @@ Output<Real> make_output(ParameterList<Real>& list, const Parameter<Real>* table
   return {weight, bias, static_cast<Arithmetic<Real>>(config.output_softcap)};
 }
 
+template <class Real>
+std::optional<TextHead<Real>> make_text_head(ParameterList<Real>& list, const ModelConfig& model,
+                                             const TextHeadConfig& config, DropoutSites sites) {
+  if constexpr (!kOnDevice<Real>)
+    if (config.kind != TextHeadConfig::Kind::none)
+      return std::optional<TextHead<Real>>(std::in_place, list, model, config, sites);
+  return std::nullopt;
+}
+
 template <class T, class... Args>
 std::optional<T> make_if(bool condition, Args&&... args) {
   if (!condition) return std::optional<T>();
@@ -146,9 +158,9 @@ Sequences sequences_of(const Packed& queries, const Packed& keys) {
 }
 
 template <class Real>
-Transformer<Real>::Transformer(const ModelConfig& config, const ItemInputs& items,
+Transformer<Real>::Transformer(const ModelConfig& config, const ItemInputs& items, const TextHeadConfig& head,
                                std::shared_ptr<const PositionTables<Real>> positions)
-    : config_(checked(config, items)),
+    : config_(checked<Real>(config, items, head)),
       items_(items),
       positions_(positions ? std::move(positions) : std::make_shared<PositionTables<Real>>(config)),
       source_table_(declare_table(parameters_,
@@ -172,13 +184,16 @@ Transformer<Real>::Transformer(const ModelConfig& config, const ItemInputs& item
                   : std::nullopt),
       features_(items.features > 0
                     ? parameters_.add("item_features.weight", {items.features, config.d_model}, Init::zeros(), 8)
-                    : nullptr) {
+                    : nullptr),
+      trunk_parameters_(std::ssize(parameters_.all())),
+      text_head_(make_text_head<Real>(parameters_, config, head, sites_)) {
   parameters_.allocate();
 }
 
 template <class Real>
 std::unique_ptr<Transformer<Real>> Transformer<Real>::make_replica() const {
-  return std::unique_ptr<Transformer>(new Transformer(config_, items_, positions_));
+  return std::unique_ptr<Transformer>(
+      new Transformer(config_, items_, text_head_ ? text_head_->config() : TextHeadConfig(), positions_));
 }
 
 template <class Real>
@@ -291,6 +306,50 @@ Loss Transformer<Real>::loss_and_gradient(const Batch& batch, LossOf loss_of, Co
   const Loss loss = loss_of(s.h, dh);
   backward(batch, dh, c, s);
   return loss;
+}
+
+template <class Real>
+const Packed& Transformer<Real>::checked_texts(const Batch& batch) const {
+  if (!text_head_) fail("model: has no text head");
+  const Packed& texts = encoder_ ? batch.source : batch.target;
+  for (int64_t s = 0; s < texts.sequences(); s++)
+    if (texts.sequence(s).empty()) fail("batch: text {} has no tokens", s);
+  return texts;
+}
+
+template <class Real>
+Matrix<Real> Transformer<Real>::text_outputs(const Batch& batch, Context& c) const {
+  const Packed& texts = checked_texts(batch);
+  const Matrix<Real> v = c.arena.matrix<Real>(texts.sequences(), text_head_->width());
+  if constexpr (!kOnDevice<Real>) {
+    const Arena::Scope scope(c.arena);
+    Context lean = without_backward(c);
+    Saved s;
+    forward(batch.source, batch.target, lean, s);
+    lean.use(std::ssize(parameters_.all()));
+    const FiniteCheck::Part part(c.check, "head", TokenSide::none);
+    typename TextHead<Real>::Saved saved;
+    copy_rows<Real>(text_head_->forward(s.h, texts.offsets, lean, saved), v);
+  }
+  return v;
+}
+
+template <class Real>
+Loss Transformer<Real>::text_loss_and_gradient(const Batch& batch, LossOf loss_of, Context& c) const {
+  const Packed& texts = checked_texts(batch);
+  const auto of_hidden = [&](Matrix<const Real> h, Matrix<Real> dh) {
+    Loss loss;
+    if constexpr (!kOnDevice<Real>) {
+      const FiniteCheck::Part part(c.check, "head", TokenSide::none);
+      typename TextHead<Real>::Saved saved;
+      const Matrix<Real> v = text_head_->forward(h, texts.offsets, c, saved);
+      const Matrix<Real> dv = c.arena.matrix<Real>(v.rows, v.cols);
+      loss = loss_of(v, dv);
+      text_head_->backward(dv, dh, c, saved);
+    }
+    return loss;
+  };
+  return loss_and_gradient(batch, of_hidden, c);
 }
 
 // Overwrites dh.

@@ -15,11 +15,13 @@
 #include "core/function_ref.h"
 #include "model/heads/head_transform.h"
 #include "model/heads/masked_loss.h"
+#include "model/heads/text_head.h"
 #include "model/layers/embedding.h"
 #include "model/layers/output.h"
 #include "model/layers/position_tables.h"
 #include "model/stack.h"
 #include "qkv/config.h"
+#include "qkv/text_head.h"
 
 namespace qkv {
 
@@ -38,8 +40,10 @@ class Transformer {
     Matrix<Real> memory, h;  // [M, d], [N, d]: outputs of encoder and decoder
   };
 
-  // Declares and allocates the parameters, all zero. Throws Error if check(config, items) does.
-  explicit Transformer(const ModelConfig& config, const ItemInputs& items = {}) : Transformer(config, items, nullptr) {}
+  // Declares and allocates the parameters, all zero; those of a text head are the last. Throws Error if
+  // check(config, items) or check(head, config) does, and for a text head on a device.
+  explicit Transformer(const ModelConfig& config, const ItemInputs& items = {}, const TextHeadConfig& head = {})
+      : Transformer(config, items, head, nullptr) {}
   // Creates a model like this one, with parameters of its own, that shares its tables of positions.
   std::unique_ptr<Transformer> make_replica() const;
   Transformer(const Transformer&) = delete;
@@ -49,6 +53,10 @@ class Transformer {
   const ItemInputs& item_inputs() const { return items_; }
   ParameterList<Real>& parameters() { return parameters_; }
   const ParameterList<Real>& parameters() const { return parameters_; }
+  // Returns the head of an embedder or a classifier, or null without one.
+  const TextHead<Real>* text_head() const { return text_head_ ? &*text_head_ : nullptr; }
+  // Returns the number of parameters, as counted by parameters().all(), that precede those of the text head.
+  int64_t trunk_parameters() const { return trunk_parameters_; }
 
   // Low-rank adapters (LoRA), which are trained while all other parameters are frozen. Each changes the weights of
   // `parameters`, which are consecutive weights of one linear layer, by scale · B A. A starts random, B as zeros.
@@ -74,6 +82,15 @@ class Transformer {
   // dh: [N, d], and adds the gradients of the parameters that it reads. Labels are not read.
   using LossOf = FunctionRef<Loss(Matrix<const Real> h, Matrix<Real> dh)>;
   Loss loss_and_gradient(const Batch& batch, LossOf loss_of, Context& c) const;
+
+  // The text head of an encoder reads the sequences of batch.source, that of a decoder-only model those of
+  // batch.target. Each has at least one token. Labels are not read.
+  //
+  // Returns the outputs, [sequences, text_head()->width()], from the arena, without what a backward pass needs. The
+  // context says whether there is dropout. Throws Error like forward, and for a sequence without tokens.
+  Matrix<Real> text_outputs(const Batch& batch, Context& c) const;
+  // As loss_and_gradient(batch, loss_of, c), but loss_of gets the outputs v: [sequences, width] and assigns dv.
+  Loss text_loss_and_gradient(const Batch& batch, LossOf loss_of, Context& c) const;
 
   // Computes the encoder's output, s.memory. Leaves what the attention weights need in `s`.
   void encode(const Packed& source, Context& c, Saved& s) const;
@@ -106,9 +123,10 @@ class Transformer {
   const Parameter<Real>* feature_table() const { return features_; }
 
  private:
-  Transformer(const ModelConfig& config, const ItemInputs& items,
+  Transformer(const ModelConfig& config, const ItemInputs& items, const TextHeadConfig& head,
               std::shared_ptr<const PositionTables<Real>> positions);
   void check_predicts(const Batch& batch) const;
+  const Packed& checked_texts(const Batch& batch) const;
   MaskedOutput<Real> masked_output() const { return {head_ ? &*head_ : nullptr, *output_}; }
   void backward(const Batch& batch, Matrix<Real> dh, Context& c, Saved& s) const;
 
@@ -123,6 +141,8 @@ class Transformer {
   std::optional<HeadTransform<Real>> head_;
   std::optional<Output<Real>> output_;
   const Parameter<Real>* features_;
+  int64_t trunk_parameters_;
+  std::optional<TextHead<Real>> text_head_;
 };
 
 // Returns the number of parameters of a model without allocating it.

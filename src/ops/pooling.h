@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <span>
 
-#include "qkv/embedder.h"
 #include "qkv/matrix.h"
+#include "qkv/text_head.h"
 
 namespace qkv {
 
@@ -13,6 +13,12 @@ namespace qkv {
 // the order of the rows. h: [N, d]; offsets: [S + 1], with at least one row in each sequence; v: [S, d] is assigned.
 template <class Real>
 void pool_rows(Matrix<const Real> h, std::span<const int32_t> offsets, Pooling pooling, Matrix<Real> v);
+
+// Assigns dh: [N, d] from dv: [S, d]. The gradient of a maximum goes to the first row that has it; rows that the
+// pooling does not read get 0. `offsets` cover all rows of h.
+template <class Real>
+void pool_rows_backward(Matrix<const Real> h, std::span<const int32_t> offsets, Pooling pooling, Matrix<const Real> dv,
+                        Matrix<Real> dh);
 
 // v_n = v_n / max(‖v_n‖, 10⁻¹²) for each row.
 template <class Real>

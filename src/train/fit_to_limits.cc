@@ -66,7 +66,7 @@ std::vector<std::string> fit_to_steps(TrainingConfig& t, const std::set<std::str
 double seconds_of_step(const Recipe& recipe, Task& task, int64_t ranks) {
   const TrainingConfig& t = recipe.training;
   const size_t used = used_memory();
-  Transformer<float> model(recipe.model, recipe.items);
+  Transformer<float> model(recipe.model, recipe.items, recipe.head);
   model.parameters().allocate_gradients();
   model.parameters().initialize(static_cast<uint64_t>(t.seed), t.initial_deviation);
   const size_t fixed = model.parameters().values().size_bytes() + model.parameters().gradients().size_bytes();

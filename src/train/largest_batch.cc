@@ -42,7 +42,7 @@ int64_t largest_that_fits(int64_t least, int64_t most, size_t limit,
 int64_t fit_batch_tokens(const Recipe& recipe, int64_t longest, int64_t most, Evaluator& evaluator, size_t memory) {
   if (const MemoryLimit limit = memory_limit(); memory > limit.bytes)
     fail("memory: {:.1f} MiB requested, {}", mebibytes(memory), limit.text());
-  Transformer<float> model(recipe.model, recipe.items);
+  Transformer<float> model(recipe.model, recipe.items, recipe.head);
   freeze(recipe.training, model.parameters());
   model.parameters().allocate_gradients();
   model.parameters().initialize(static_cast<uint64_t>(recipe.training.seed));

@@ -221,7 +221,7 @@ void RecommendationData::create_run(const RunDirectory& run, const Recommendatio
 
 // The weights of the initial run, with random ones for what it does not have.
 void RecommendationData::write_start(const RunDirectory& run, const RecommendationRecipe& recipe) const {
-  Transformer<float> model(recipe.model, recipe.items);
+  Transformer<float> model(recipe.model, recipe.items, recipe.head);
   model.parameters().initialize(static_cast<uint64_t>(recipe.training.seed), recipe.training.initial_deviation);
   start_from(files_.init, *init_, recipe, model.parameters());
   if (const Parameter<float>* G = model.feature_table()) {

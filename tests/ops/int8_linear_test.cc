@@ -8,7 +8,7 @@
 #include <string>
 
 #include "core/to_size.h"
-#include "ops/int8_operands.h"
+#include "ops/cpu/linear/int8_operands.h"
 #include "ops/reference/int8_linear_reference.h"
 #include "tests/support/epilogue_blocks.h"
 #include "tests/support/kernels.h"

@@ -28,10 +28,10 @@ ModelConfig config_for_symbols() {
   return c;
 }
 
-enum class Task { copy, reverse };
+enum class CopyTask { copy, reverse };
 
-std::vector<int32_t> answer(Task task, std::vector<int32_t> x) {
-  if (task == Task::reverse) std::reverse(x.begin(), x.end());
+std::vector<int32_t> answer(CopyTask task, std::vector<int32_t> x) {
+  if (task == CopyTask::reverse) std::reverse(x.begin(), x.end());
   return x;
 }
 
@@ -41,7 +41,7 @@ std::vector<int32_t> random_symbols(Random& random) {
 }
 
 // Returns the share of 100 new sequences for which greedy search finds the answer.
-double train_and_test(const ModelConfig& config, Task task, int64_t steps, bool int8) {
+double train_and_test(const ModelConfig& config, CopyTask task, int64_t steps, bool int8) {
   TrainingConfig training;
   training.learning_rate = 5e-3;
   training.warmup_steps = 50;
@@ -80,22 +80,24 @@ double train_and_test(const ModelConfig& config, Task task, int64_t steps, bool 
 }
 
 // On one thread, as the steps are too small to divide.
-double score(const ModelConfig& config, Task task, int64_t steps, bool int8 = false) {
+double score(const ModelConfig& config, CopyTask task, int64_t steps, bool int8 = false) {
   return with_threads(1, [&] { return train_and_test(config, task, steps, int8); });
 }
 
-TEST(Overfit, PostNormLearnsToCopy) { EXPECT_EQ(score(config_for_symbols(), Task::copy, 400), 1); }
+TEST(Overfit, PostNormLearnsToCopy) { EXPECT_EQ(score(config_for_symbols(), CopyTask::copy, 400), 1); }
 
-TEST(Overfit, LearnsToCopyWithProductsInEightBits) { EXPECT_EQ(score(config_for_symbols(), Task::copy, 400, true), 1); }
+TEST(Overfit, LearnsToCopyWithProductsInEightBits) {
+  EXPECT_EQ(score(config_for_symbols(), CopyTask::copy, 400, true), 1);
+}
 
-TEST(Overfit, PostNormLearnsToReverse) { EXPECT_EQ(score(config_for_symbols(), Task::reverse, 400), 1); }
+TEST(Overfit, PostNormLearnsToReverse) { EXPECT_EQ(score(config_for_symbols(), CopyTask::reverse, 400), 1); }
 
 TEST(Overfit, PreNormLearnsToReverse) {
   ModelConfig config = config_for_symbols();
   config.norm.position = NormPosition::pre;
   config.norm.final = true;
   config.activation = Activation::gelu;
-  EXPECT_EQ(score(config, Task::reverse, 400), 1);
+  EXPECT_EQ(score(config, CopyTask::reverse, 400), 1);
 }
 
 }  // namespace

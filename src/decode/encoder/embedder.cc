@@ -47,7 +47,7 @@ struct Embedder::State {
   State(const std::string& run_directory, const Placement& placement)
       : encoder(load_text_encoder(run_directory)), engine(make_inference(*encoder.model, placement, run_directory)) {}
 
-  int64_t width() const { return encoder.dense ? encoder.dense->out() : encoder.model->config().d_model; }
+  int64_t width() const { return encoder.dense ? encoder.dense->layers().out() : encoder.model->config().d_model; }
   int64_t edge_tokens() const { return std::ssize(encoder.edges.before) + std::ssize(encoder.edges.after); }
 
   void check(const EmbeddingConfig& config, const EmbedOptions& options) const {

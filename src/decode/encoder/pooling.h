@@ -16,7 +16,7 @@ namespace qkv {
 
 struct PoolingOptions {
   Pooling pooling = Pooling::mean;
-  const DenseLayers* dense = nullptr;  // applied to the pooled vectors; may be null
+  const StandaloneDense* dense = nullptr;  // applied to the pooled vectors; may be null
   bool normalize = false;
   int64_t batch_tokens = 0;  // per batch, or 0 (tokens_at_once); a longer text is a batch of its own
 };

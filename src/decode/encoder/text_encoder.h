@@ -21,7 +21,7 @@ struct TextEncoder {
   std::function<std::vector<std::string>(const std::vector<int32_t>& ids)> pieces;
   TextEdges edges;         // the tokens around a text
   EmbeddingConfig config;  // of an encoder; defaults for the other kinds. max_length is never 0
-  std::shared_ptr<const DenseLayers> dense = nullptr;  // null if there are none
+  std::shared_ptr<const StandaloneDense> dense = nullptr;  // null if there are none
 };
 
 // Loads the text encoder of a run. Nothing in the directory is trusted. Throws Error, naming the file.

@@ -34,7 +34,8 @@ DenseActivation dense_activation(const std::string& name, const std::string& whe
 }
 
 // The file states the number of outputs of each layer and whether it has a bias.
-std::shared_ptr<const DenseLayers> load_dense(const RunDirectory& run, const EmbeddingConfig& config, int64_t width) {
+std::shared_ptr<const StandaloneDense> load_dense(const RunDirectory& run, const EmbeddingConfig& config,
+                                                  int64_t width) {
   if (config.dense.empty()) return nullptr;
   std::vector<DenseShape> shapes;
   {
@@ -49,7 +50,7 @@ std::shared_ptr<const DenseLayers> load_dense(const RunDirectory& run, const Emb
       width = weight->shape[0];
     }
   }
-  const auto dense = std::make_shared<DenseLayers>(shapes);
+  const auto dense = std::make_shared<StandaloneDense>(shapes);
   load_weights(run.dense(), dense->parameters(), dense->parameters().values());
   return dense;
 }
@@ -61,15 +62,16 @@ void check_prompts(const EmbeddingConfig& config, const std::string& where) {
          config.prompts.size());
 }
 
-std::shared_ptr<const ClassificationHead> load_head(const std::string& path, const ModelConfig& model,
-                                                    const ClassificationConfig& config) {
+std::shared_ptr<const StandaloneLabelHead> load_head(const std::string& path, const ModelConfig& model,
+                                                     const ClassificationConfig& config) {
   std::error_code error;
   const uintmax_t bytes = std::filesystem::file_size(path, error);
   if (error) fail("{}: {}", path, error.message());
-  const int64_t parameters = count_parameters(model, config);
+  const LabelHeadShape shape = label_head_shape(config);
+  const int64_t parameters = count_parameters(model, shape);
   if (bytes / sizeof(float) < static_cast<uintmax_t>(parameters))
     fail("{}: has {} bytes, too few for the {} parameters of the head", path, bytes, parameters);
-  const auto head = std::make_shared<ClassificationHead>(model, config);
+  const auto head = std::make_shared<StandaloneLabelHead>(model, shape);
   load_weights(path, head->parameters(), head->parameters().values());
   return head;
 }

@@ -50,9 +50,9 @@ struct EncoderRun {
   ModelConfig config;  // an encoder or a decoder alone, with at least the codec's tokens
   EmbeddingConfig embedding;
   TextCodec codec;
-  TextEdges edges = {};                                 // set when read
-  std::shared_ptr<const DenseLayers> dense = nullptr;   // set when read; null if there are none
-  std::unique_ptr<Transformer<float>> model = nullptr;  // null until the weights are loaded
+  TextEdges edges = {};                                    // set when read
+  std::shared_ptr<const StandaloneDense> dense = nullptr;  // set when read; null if there are none
+  std::unique_ptr<Transformer<float>> model = nullptr;     // null until the weights are loaded
 
   // Reads and writes the files of this kind: embedding.json, the tokenizer and the linear layers. Nothing in the
   // directory is trusted. Throws Error, naming file and field.
@@ -65,7 +65,7 @@ struct ClassifierRun : EncoderRun {
   static constexpr RunKind kKind = RunKind::classifier;
 
   ClassificationConfig classification = {};
-  std::shared_ptr<const ClassificationHead> head = nullptr;  // set when read
+  std::shared_ptr<const StandaloneLabelHead> head = nullptr;  // set when read
 
   // Reads and writes the files of an encoder, classification.json and, if there is a head, its weights. Nothing in the
   // directory is trusted. Throws Error, naming file and field.

@@ -50,8 +50,16 @@ std::span<const float> values_in_place(const Safetensors& file, const ParameterL
 }  // namespace
 
 void save_weights(const std::string& path, const ParameterList<float>& list, std::span<const float> values) {
+  save_weights(path, list, values, 0, std::ssize(list.all()));
+}
+
+void save_weights(const std::string& path, const ParameterList<float>& list, std::span<const float> values,
+                  int64_t begin, int64_t end) {
   std::vector<NamedTensor> tensors;
-  for (const auto& p : list.all()) tensors.push_back({p.name, f32_tensor(p.shape, part_of(p, list, values))});
+  for (int64_t i = begin; i < end; i++) {
+    const Parameter<float>& p = list.all()[to_size(i)];
+    tensors.push_back({p.name, f32_tensor(p.shape, part_of(p, list, values))});
+  }
   write_safetensors(path, tensors, {{"format", "qkv"}});
 }
 

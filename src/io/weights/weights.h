@@ -1,6 +1,7 @@
 // The parameters of a model in a safetensors file, by name.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
@@ -11,6 +12,9 @@ namespace qkv {
 
 // Writes `values`, which have the layout of `list` and may be an average of weights.
 void save_weights(const std::string& path, const ParameterList<float>& list, std::span<const float> values);
+// Writes parameters [begin, end) of the list alone.
+void save_weights(const std::string& path, const ParameterList<float>& list, std::span<const float> values,
+                  int64_t begin, int64_t end);
 
 // Reads every parameter of `list` into `values`. Throws Error, naming file and tensor, for a tensor that is missing,
 // unknown, not finite, or of another shape or type.

@@ -1,6 +1,6 @@
 // Limits of this machine: the highest rate of float32 multiply-adds (twelve independent chains on each thread) and the
 // highest rate of reading memory.
-#include "ops/machine_limits.h"
+#include "ops/cpu/machine_limits.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/cpu/machine_limits.cc"

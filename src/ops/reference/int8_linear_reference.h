@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "core/to_size.h"
+#include "ops/cpu/linear/int8_operands.h"
 #include "ops/int8_linear.h"
-#include "ops/int8_operands.h"
 #include "ops/row_linear.h"
 
 namespace qkv::reference {

@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "qkv/embedder.h"
 #include "qkv/matrix.h"
+#include "qkv/text_head.h"
 
 namespace qkv::reference {
 
@@ -46,6 +46,53 @@ void pool(Matrix<const Real> h, Pooling pooling, Real* v) {
       return weighted_sum(h, false, std::sqrt(rows), v);
     case Pooling::weighted_mean:
       return weighted_sum(h, true, rows * (rows + 1) / 2, v);
+  }
+}
+
+// dh_n = w_n dv / divisor, with the weights of weighted_sum.
+template <class Real>
+void weighted_sum_backward(const Real* dv, bool by_place, double divisor, Matrix<Real> dh) {
+  for (int64_t n = 0; n < dh.rows; n++) {
+    const double weight = by_place ? static_cast<double>(n + 1) : 1;
+    for (int64_t i = 0; i < dh.cols; i++) dh(n, i) = static_cast<Real>(weight * static_cast<double>(dv[i]) / divisor);
+  }
+}
+
+// dh = dv in the given row, and 0 in the others.
+template <class Real>
+void row_backward(const Real* dv, int64_t row, Matrix<Real> dh) {
+  for (int64_t n = 0; n < dh.rows; n++)
+    for (int64_t i = 0; i < dh.cols; i++) dh(n, i) = n == row ? dv[i] : 0;
+}
+
+// dh = dv in the first row that has the maximum, and 0 in the others, for each column.
+template <class Real>
+void column_maximum_backward(Matrix<const Real> h, const Real* dv, Matrix<Real> dh) {
+  for (int64_t i = 0; i < h.cols; i++) {
+    int64_t best = 0;
+    for (int64_t n = 1; n < h.rows; n++)
+      if (h(n, i) > h(best, i)) best = n;
+    for (int64_t n = 0; n < h.rows; n++) dh(n, i) = n == best ? dv[i] : 0;
+  }
+}
+
+// h: [N, d], dv: [d] -> dh: [N, d]
+template <class Real>
+void pool_backward(Matrix<const Real> h, Pooling pooling, const Real* dv, Matrix<Real> dh) {
+  const auto rows = static_cast<double>(h.rows);
+  switch (pooling) {
+    case Pooling::mean:
+      return weighted_sum_backward(dv, false, rows, dh);
+    case Pooling::first:
+      return row_backward(dv, 0, dh);
+    case Pooling::last:
+      return row_backward(dv, h.rows - 1, dh);
+    case Pooling::max:
+      return column_maximum_backward(h, dv, dh);
+    case Pooling::mean_sqrt_len:
+      return weighted_sum_backward(dv, false, std::sqrt(rows), dh);
+    case Pooling::weighted_mean:
+      return weighted_sum_backward(dv, true, rows * (rows + 1) / 2, dh);
   }
 }
 

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "ops/machine_limits.h"  // IWYU pragma: export
+#include "ops/cpu/machine_limits.h"  // IWYU pragma: export
 #include "qkv/config.h"
 #include "qkv/language.h"
 #include "qkv/recommendation.h"

@@ -51,7 +51,8 @@ Network measure(Communicator& c) {
 
 // Returns the share of the parameters that are declared before the layers.
 double embedding_share(const TranslationRecipe& recipe) {
-  const Transformer<float> model(recipe.model, recipe.items);  // its values take no memory: nothing writes to them
+  const Transformer<float> model(recipe.model, recipe.items,
+                                 recipe.head);  // its values take no memory: nothing writes to them
   int64_t size = 0;
   for (int64_t i = 0; i < model.encoder().first_parameter(); i++) size += model.parameters().all()[to_size(i)].size();
   return static_cast<double>(size) / static_cast<double>(model.parameters().size());

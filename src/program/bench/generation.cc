@@ -12,7 +12,7 @@
 #include "core/to_size.h"
 #include "io/runs/run.h"
 #include "io/weights/quantized_weights.h"
-#include "ops/machine_limits.h"
+#include "ops/cpu/machine_limits.h"
 #include "program/bench/benchmark.h"
 #include "program/bench/op_times.h"
 

@@ -115,7 +115,7 @@ TrainBenchmark benchmark_training(const TranslationRecipe& given, int64_t tokens
   TranslationRecipe recipe = given;
   recipe.training.ema_decay = 0;
   recipe.model.source_vocab = recipe.model.target_vocab = recipe.text.vocab_size;
-  Transformer<float> model(recipe.model, recipe.items);
+  Transformer<float> model(recipe.model, recipe.items, recipe.head);
   const Batch batch = random_sentences(tokens, recipe.text.vocab_size);
   return time_steps(recipe, model, batch.target.tokens(), options, [&](Context& context) {
     return model.loss_and_gradient(batch, objective_of(recipe.training), context);
@@ -133,7 +133,7 @@ TrainBenchmark benchmark_training(const RecommendationRecipe& given, int64_t ite
   tokens = sequences * recipe.model.max_length;
   recipe.training.batch_tokens = tokens;
   const Interactions log = random_log(sequences, recipe.model.max_length + 3, items);
-  Transformer<float> model(recipe.model, recipe.items);
+  Transformer<float> model(recipe.model, recipe.items, recipe.head);
   RecommendationTask task(recipe, log, "");
   task.seek({});
   HostGradients gradients(model, task);
@@ -152,7 +152,7 @@ TrainBenchmark benchmark_training(const LanguageRecipe& given, int64_t vocab, in
   if (vocab < 2) fail("benchmark: vocab must be at least 2 (is {})", vocab);
   LanguageRecipe recipe = given;
   recipe.model.target_vocab = vocab;
-  Transformer<float> model(recipe.model, recipe.items);
+  Transformer<float> model(recipe.model, recipe.items, recipe.head);
   const Batch batch = random_text(tokens / length, length, vocab);
   Replicas replicas;
   TrainBenchmark result = time_steps(recipe, model, batch.target.tokens(), options, [&](Context& context) {

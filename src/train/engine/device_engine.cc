@@ -17,12 +17,13 @@ void check_for_device(const Recipe& recipe) {
   if (c.precision == Precision::int8) fail("precision must be float32 or bfloat16 on a device (is int8)");
   if (c.shards != 1) fail("shards must be 1 on a device (is {})", c.shards);
   if (c.lora_rank != 0) fail("lora_rank must be 0 on a device (is {})", c.lora_rank);
+  if (recipe.head.kind != TextHeadConfig::Kind::none) fail("embedders and classifiers cannot be trained on a device");
   if (recipe.items.features > 0) fail("item features cannot be trained on a device");
 }
 
 template <class T>
 DeviceEngine<T>::DeviceEngine(const Recipe& recipe, ParameterList<float>& host, OptimizerState& optimizer)
-    : host_(host), optimizer_(optimizer), model_(recipe.model, recipe.items) {
+    : host_(host), optimizer_(optimizer), model_(recipe.model, recipe.items, recipe.head) {
   ParameterList<Device<T>>& parameters = model_.parameters();
   size_t next = 0;
   parameters.freeze([&](const Parameter<Device<T>>&) { return host.all()[next++].frozen; });
@@ -53,6 +54,11 @@ template <class T>
 Loss DeviceEngine<T>::loss_and_gradient(const Batch& batch, const Samples& samples, Context& c) {
   const Accelerator::Exclusive alone;
   return samples_loss_and_gradient(model_, batch, 0, samples, c);
+}
+
+template <class T>
+Loss DeviceEngine<T>::loss_and_gradient(const Batch&, OutputLoss, int64_t, Context&) {
+  fail("embedders and classifiers cannot be trained on a device");
 }
 
 template <class T>

@@ -23,6 +23,7 @@ class DeviceEngine : public GradientEngine {
 
   Loss loss_and_gradient(const Batch& batch, Objective objective, Context& c) override;
   Loss loss_and_gradient(const Batch& batch, const Samples& samples, Context& c) override;
+  Loss loss_and_gradient(const Batch& batch, OutputLoss loss_of, int64_t part_tokens, Context& c) override;
   double update(int64_t step, int64_t tokens) override;
   void clear_gradients() override;
   void to_host() override;

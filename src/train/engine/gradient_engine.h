@@ -6,6 +6,7 @@
 #include <span>
 
 #include "core/batch.h"
+#include "core/function_ref.h"
 #include "model/layers/context.h"
 #include "model/layers/output.h"
 #include "model/layers/sampled_loss.h"
@@ -29,6 +30,11 @@ class BatchGradients {
   // Return the loss of a batch and add its gradient to that of the step.
   virtual Loss loss_and_gradient(const Batch& batch, Objective objective, Context& c) = 0;
   virtual Loss loss_and_gradient(const Batch& batch, const Samples& samples, Context& c) = 0;
+  // The same for the outputs of the text head. loss_of(v, dv) gets those of all sequences of the batch, v: [sequences,
+  // width], assigns dv, and adds to the gradients of the parameters that it reads itself, such as the temperature. It
+  // is called once. Sequences are computed in parts of at most part_tokens tokens (model/text_parts.h).
+  using OutputLoss = FunctionRef<Loss(Matrix<const float> v, Matrix<float> dv)>;
+  virtual Loss loss_and_gradient(const Batch& batch, OutputLoss loss_of, int64_t part_tokens, Context& c) = 0;
 
   // Returns the model of the host whose gradients are computed, or null on a device.
   virtual const Transformer<float>* host_model() const { return nullptr; }

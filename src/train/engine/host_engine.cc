@@ -20,6 +20,10 @@ Loss HostGradients::loss_and_gradient(const Batch& batch, const Samples& samples
       c);
 }
 
+Loss HostGradients::loss_and_gradient(const Batch& batch, OutputLoss loss_of, int64_t part_tokens, Context& c) {
+  return parts_.loss_and_gradient(model_, batch, loss_of, part_tokens, c);
+}
+
 Loss HostGradients::in_slices(const Batch& batch, Replicas::LossOf loss_of, Context& c) {
   const Transformer<float>& model = table_ ? table_->gather(model_) : model_;
   return in_slices_ ? replicas_.loss_and_gradient(model, batch, loss_of, c) : loss_of(model, batch, 0, c);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "model/replicas.h"
+#include "model/text_parts.h"
 #include "train/engine/gradient_engine.h"
 #include "train/loop/shared_steps.h"
 #include "train/optimizer/optimizer_state.h"
@@ -18,6 +19,7 @@ class HostGradients : public BatchGradients {
 
   Loss loss_and_gradient(const Batch& batch, Objective objective, Context& c) override;
   Loss loss_and_gradient(const Batch& batch, const Samples& samples, Context& c) override;
+  Loss loss_and_gradient(const Batch& batch, OutputLoss loss_of, int64_t part_tokens, Context& c) override;
   const Transformer<float>* host_model() const override { return &model_; }
   size_t bytes() const override { return replicas_.bytes(); }
 
@@ -30,6 +32,7 @@ class HostGradients : public BatchGradients {
   StepTable* table_;
   bool in_slices_;
   Replicas replicas_;
+  TextParts<float> parts_;
 };
 
 class HostEngine : public GradientEngine {
@@ -43,6 +46,9 @@ class HostEngine : public GradientEngine {
   }
   Loss loss_and_gradient(const Batch& batch, const Samples& samples, Context& c) override {
     return gradients_.loss_and_gradient(batch, samples, c);
+  }
+  Loss loss_and_gradient(const Batch& batch, OutputLoss loss_of, int64_t part_tokens, Context& c) override {
+    return gradients_.loss_and_gradient(batch, loss_of, part_tokens, c);
   }
   double update(int64_t step, int64_t tokens) override;
   void clear_gradients() override { optimizer_.clear_gradients(); }

@@ -12,7 +12,7 @@
 namespace qkv {
 
 TrainedModel::TrainedModel(const Recipe& recipe, const RunDirectory& run, bool has_gradients)
-    : model_(recipe.model, recipe.items), candidate_(recipe.model, recipe.items) {
+    : model_(recipe.model, recipe.items, recipe.head), candidate_(recipe.model, recipe.items, recipe.head) {
   const TrainingConfig& config = recipe.training;
   ParameterList<float>& parameters = model_.parameters();
   const uint64_t seed = static_cast<uint64_t>(config.seed);
@@ -52,7 +52,7 @@ void TrainedModel::write_candidate(const RunDirectory& run) {
   if (adapter_)
     write_adapter_weights(run, *adapter_, model_.trained(), candidate_values());
   else
-    save_weights(run.model(), model_.trained(), candidate_values());
+    save_weights(run.model(), model_.parameters(), candidate_values(), 0, model_.trunk_parameters());
 }
 
 }  // namespace qkv

@@ -34,7 +34,8 @@ class TrainedModel {
   // Sets the candidate to the mean of the weights of the last evaluations, at most `count` of those after `steps`.
   // Returns false if there is only one.
   bool average_evaluations(const RunDirectory& run, std::span<const int64_t> steps, int64_t count, Arena& arena);
-  // Writes the values of the candidate as the model of the run.
+  // Writes the values of the candidate as the model of the run, without a text head, which has a file of its own
+  // (io/runs/text_head_file.h).
   void write_candidate(const RunDirectory& run);
 
   size_t base_bytes() const { return base_ ? base_->parameters().values().size_bytes() : 0; }

@@ -67,7 +67,8 @@ void freeze(const TrainingConfig& config, ParameterList<float>& parameters) {
 
 void check_freeze(const Recipe& recipe) {
   if (recipe.training.freeze.empty()) return;
-  Transformer<float> shapes(recipe.model, recipe.items);  // its values take no memory, because nothing writes to them
+  Transformer<float> shapes(recipe.model, recipe.items,
+                            recipe.head);  // its values take no memory, because nothing writes to them
   freeze(recipe.training, shapes.parameters());
 }
 

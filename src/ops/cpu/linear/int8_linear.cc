@@ -5,9 +5,9 @@
 #include "core/profile.h"
 #include "core/system/isa.h"
 #include "core/system/threads.h"
+#include "ops/cpu/linear/int8_operands.h"
 #include "ops/cpu/linear/result_blocks.h"
 #include "ops/cpu/linear/tile_linear.h"
-#include "ops/int8_operands.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/cpu/linear/int8_linear.cc"

@@ -11,8 +11,8 @@
 #include <hwy/highway.h>
 
 #include "ops/cpu/linear/four_bytes-inl.h"
+#include "ops/cpu/linear/int8_operands.h"
 #include "ops/cpu/linear/product-inl.h"
-#include "ops/int8_operands.h"
 #include "ops/row_linear.h"
 #include "qkv/matrix.h"
 
