@@ -18,8 +18,8 @@ namespace {
 
 using testing::error_of;
 using testing::TempFile;
-using Texts = std::vector<std::string>;
-using Rows = std::vector<Texts>;
+using Fields = std::vector<std::string>;
+using Rows = std::vector<Fields>;
 
 // Returns the fields of all rows, in order.
 Rows rows_of(const ExampleFile& file) {
@@ -30,20 +30,20 @@ Rows rows_of(const ExampleFile& file) {
   return rows;
 }
 
-Rows read(const std::string& name, const std::string& content, const Texts& columns = {},
-          ExampleArrays arrays = ExampleArrays::fields) {
+Rows fields_of(const std::string& name, const std::string& content, const Fields& columns = {},
+               ExampleArrays arrays = ExampleArrays::fields) {
   const TempFile file(name, content);
   return rows_of(ExampleFile(file.path(), columns, arrays));
 }
 
-Texts names(const std::string& name, const std::string& content, const Texts& columns = {}) {
+Fields columns_of(const std::string& name, const std::string& content, const Fields& columns = {}) {
   const TempFile file(name, content);
   return ExampleFile(file.path(), columns).names();
 }
 
 // Returns the message of the Error of reading a file, from its name on.
-std::string problem(const std::string& name, const std::string& content, const Texts& columns = {},
-                    ExampleArrays arrays = ExampleArrays::fields) {
+std::string example_problem(const std::string& name, const std::string& content, const Fields& columns = {},
+                            ExampleArrays arrays = ExampleArrays::fields) {
   const TempFile file(name, content);
   const std::string error = error_of([&] { ExampleFile(file.path(), columns, arrays); });
   const std::string directory = file.path().substr(0, file.path().size() - name.size());
@@ -54,64 +54,65 @@ std::string problem(const std::string& name, const std::string& content, const T
 
 TEST(ExampleFile, ReadsTablesWithoutAHeader) {
   const Rows expected = {{"A plane, taking off.", "An \"air\" plane.", "5.0"}, {"é", "", "0"}};
-  EXPECT_EQ(read("x.csv", "\"A plane, taking off.\",\"An \"\"air\"\" plane.\",5.0\r\n\r\né,,0"), expected);
-  EXPECT_EQ(read("x.csv", "\uFEFF\"A plane, taking off.\";\"An \"\"air\"\" plane.\";5.0\né;;0\n"), expected);
-  EXPECT_EQ(read("x.tsv", "A plane, taking off.\tAn \"air\" plane.\t5.0\né\t\t0\n"), expected);
-  EXPECT_EQ(read("x", "A plane, taking off.\tAn \"air\" plane.\t5.0\né\t\t0\n"), expected);
+  EXPECT_EQ(fields_of("x.csv", "\"A plane, taking off.\",\"An \"\"air\"\" plane.\",5.0\r\n\r\né,,0"), expected);
+  EXPECT_EQ(fields_of("x.csv", "\uFEFF\"A plane, taking off.\";\"An \"\"air\"\" plane.\";5.0\né;;0\n"), expected);
+  EXPECT_EQ(fields_of("x.tsv", "A plane, taking off.\tAn \"air\" plane.\t5.0\né\t\t0\n"), expected);
+  EXPECT_EQ(fields_of("x", "A plane, taking off.\tAn \"air\" plane.\t5.0\né\t\t0\n"), expected);
 }
 
 TEST(ExampleFile, ChoosesTheSeparatorByTheNameAndTheFirstLine) {
-  EXPECT_EQ(read("x.CSV", "a\tb,c\nd,e\n"), (Rows{{"a\tb", "c"}, {"d", "e"}}));
-  EXPECT_EQ(read("x.csv", "\"a,b\";\"c\"\nd;e,f\n"), (Rows{{"a,b", "c"}, {"d", "e,f"}}));
-  EXPECT_EQ(read("x.csv", "a;b,c;d\n"), (Rows{{"a;b", "c;d"}}));
-  EXPECT_EQ(read("x.tsv", "a,b\n;\n"), (Rows{{"a,b"}, {";"}}));
-  EXPECT_EQ(read("x.txt", "One, two; three.\nFour\n"), (Rows{{"One, two; three."}, {"Four"}}));
-  EXPECT_EQ(read("x.txt", "a\tb\nc\td\n"), (Rows{{"a", "b"}, {"c", "d"}}));
-  EXPECT_EQ(read("x.data", "a;b\tc,d\n"), (Rows{{"a;b", "c,d"}}));
-  EXPECT_EQ(read("x.data", "a;b,\"c;d\"\n"), (Rows{{"a;b", "c;d"}}));
-  EXPECT_EQ(read("x.data", "\"a,b\";c\n"), (Rows{{"a,b", "c"}}));
-  EXPECT_EQ(read("x.data", "one\ntwo\n"), (Rows{{"one"}, {"two"}}));
-  EXPECT_EQ(read("x.data", "{\"text\": \"a\"}\n"), (Rows{{"a"}}));
+  EXPECT_EQ(fields_of("x.CSV", "a\tb,c\nd,e\n"), (Rows{{"a\tb", "c"}, {"d", "e"}}));
+  EXPECT_EQ(fields_of("x.csv", "\"a,b\";\"c\"\nd;e,f\n"), (Rows{{"a,b", "c"}, {"d", "e,f"}}));
+  EXPECT_EQ(fields_of("x.csv", "a;b,c;d\n"), (Rows{{"a;b", "c;d"}}));
+  EXPECT_EQ(fields_of("x.tsv", "a,b\n;\n"), (Rows{{"a,b"}, {";"}}));
+  EXPECT_EQ(fields_of("x.txt", "One, two; three.\nFour\n"), (Rows{{"One, two; three."}, {"Four"}}));
+  EXPECT_EQ(fields_of("x.txt", "a\tb\nc\td\n"), (Rows{{"a", "b"}, {"c", "d"}}));
+  EXPECT_EQ(fields_of("x.data", "a;b\tc,d\n"), (Rows{{"a;b", "c,d"}}));
+  EXPECT_EQ(fields_of("x.data", "a;b,\"c;d\"\n"), (Rows{{"a;b", "c;d"}}));
+  EXPECT_EQ(fields_of("x.data", "\"a,b\";c\n"), (Rows{{"a,b", "c"}}));
+  EXPECT_EQ(fields_of("x.data", "one\ntwo\n"), (Rows{{"one"}, {"two"}}));
+  EXPECT_EQ(fields_of("x.data", "{\"text\": \"a\"}\n"), (Rows{{"a"}}));
 }
 
 TEST(ExampleFile, ChoosesColumnsByNameAndByNumber) {
   const std::string table = "id,title,body,score\n1,a,b,0.5\n2,c,d,1\n";
-  EXPECT_EQ(read("x.csv", table, {"score", "title"}), (Rows{{"0.5", "a"}, {"1", "c"}}));
-  EXPECT_EQ(names("x.csv", table, {"score", "title"}), (Texts{"score", "title"}));
-  EXPECT_EQ(read("x.csv", table, {"title", "3"}), (Rows{{"a", "b"}, {"c", "d"}}));
-  EXPECT_EQ(names("x.csv", table, {"title", "3"}), (Texts{"title", "body"}));
-  EXPECT_EQ(read("x.csv", table, {"body", "body"}), (Rows{{"b", "b"}, {"d", "d"}}));
-  EXPECT_EQ(read("x.tsv", "bad\t1\n1\t2\n", {"2", "1"}), (Rows{{"1", "bad"}, {"2", "1"}}));  // 1 is a number, no name
-  EXPECT_EQ(names("x.tsv", "bad\t1\n1\t2\n", {"2", "1"}), Texts());
+  EXPECT_EQ(fields_of("x.csv", table, {"score", "title"}), (Rows{{"0.5", "a"}, {"1", "c"}}));
+  EXPECT_EQ(columns_of("x.csv", table, {"score", "title"}), (Fields{"score", "title"}));
+  EXPECT_EQ(fields_of("x.csv", table, {"title", "3"}), (Rows{{"a", "b"}, {"c", "d"}}));
+  EXPECT_EQ(columns_of("x.csv", table, {"title", "3"}), (Fields{"title", "body"}));
+  EXPECT_EQ(fields_of("x.csv", table, {"body", "body"}), (Rows{{"b", "b"}, {"d", "d"}}));
+  EXPECT_EQ(fields_of("x.tsv", "bad\t1\n1\t2\n", {"2", "1"}),
+            (Rows{{"1", "bad"}, {"2", "1"}}));  // 1 is a number, no name
+  EXPECT_EQ(columns_of("x.tsv", "bad\t1\n1\t2\n", {"2", "1"}), Fields());
 }
 
 TEST(ExampleFile, KnowsTheUsualNamesOfColumns) {
-  EXPECT_EQ(read("x.csv", "id,label,text2,text1\n1,yes,b,a\n"), (Rows{{"a", "b", "yes"}}));
-  EXPECT_EQ(read("x.csv", "id,label,text2,text1\n1,yes,b,a\n", {"4", "3"}), (Rows{{"a", "b"}}));
-  EXPECT_EQ(names("x.csv", "id,label,text2,text1\n1,yes,b,a\n"), (Texts{"text1", "text2", "label"}));
-  EXPECT_EQ(read("x.tsv", "negative_2\tanchor\tpositive\tnegative_1\nd\ta\tb\tc\n"), (Rows{{"a", "b", "d", "c"}}));
-  EXPECT_EQ(read("x.csv", "query,positive,negative,score\na,b,c,1.5\n"), (Rows{{"a", "b", "c", "1.5"}}));
-  EXPECT_EQ(read("x.csv", "sentence1,sentence2\na,b\n"), (Rows{{"a", "b"}}));
-  EXPECT_EQ(read("x.csv", "sentence1,sentence2,label,score\na,b,c,d\n"), (Rows{{"a", "b", "d"}}));
-  EXPECT_EQ(read("x.csv", "premise,hypothesis,label\na,b,c\n"), (Rows{{"a", "b", "c"}}));
-  EXPECT_EQ(read("x.csv", "query,text,relevance\na,b,2\n"), (Rows{{"a", "b", "2"}}));
-  EXPECT_EQ(read("x.tsv", "sentence\tlabel\nfine\t1\n"), (Rows{{"fine", "1"}}));
-  EXPECT_EQ(read("x.csv", "title,body\na,b\n"), (Rows{{"title", "body"}, {"a", "b"}}));  // not a known header
+  EXPECT_EQ(fields_of("x.csv", "id,label,text2,text1\n1,yes,b,a\n"), (Rows{{"a", "b", "yes"}}));
+  EXPECT_EQ(fields_of("x.csv", "id,label,text2,text1\n1,yes,b,a\n", {"4", "3"}), (Rows{{"a", "b"}}));
+  EXPECT_EQ(columns_of("x.csv", "id,label,text2,text1\n1,yes,b,a\n"), (Fields{"text1", "text2", "label"}));
+  EXPECT_EQ(fields_of("x.tsv", "negative_2\tanchor\tpositive\tnegative_1\nd\ta\tb\tc\n"), (Rows{{"a", "b", "d", "c"}}));
+  EXPECT_EQ(fields_of("x.csv", "query,positive,negative,score\na,b,c,1.5\n"), (Rows{{"a", "b", "c", "1.5"}}));
+  EXPECT_EQ(fields_of("x.csv", "sentence1,sentence2\na,b\n"), (Rows{{"a", "b"}}));
+  EXPECT_EQ(fields_of("x.csv", "sentence1,sentence2,label,score\na,b,c,d\n"), (Rows{{"a", "b", "d"}}));
+  EXPECT_EQ(fields_of("x.csv", "premise,hypothesis,label\na,b,c\n"), (Rows{{"a", "b", "c"}}));
+  EXPECT_EQ(fields_of("x.csv", "query,text,relevance\na,b,2\n"), (Rows{{"a", "b", "2"}}));
+  EXPECT_EQ(fields_of("x.tsv", "sentence\tlabel\nfine\t1\n"), (Rows{{"fine", "1"}}));
+  EXPECT_EQ(fields_of("x.csv", "title,body\na,b\n"), (Rows{{"title", "body"}, {"a", "b"}}));  // not a known header
 }
 
 TEST(ExampleFile, ReadsJsonLines) {
   const std::string pairs =
       "{\"score\": 4.50, \"sentence1\": \"a \\\"b\\\"\\nc\", \"sentence2\": \"\\u00e9\", \"x\": {}}\n\n"
       "  {\"sentence2\": \"\", \"sentence1\": \"d\", \"score\": 1}\r\n";
-  EXPECT_EQ(read("x.jsonl", pairs), (Rows{{"a \"b\"\nc", "é", "4.5"}, {"d", "", "1"}}));
-  EXPECT_EQ(read("x.jsonl", pairs, {"score", "sentence2"}), (Rows{{"4.5", "é"}, {"1", ""}}));
-  EXPECT_EQ(names("x.jsonl", pairs), (Texts{"sentence1", "sentence2", "score"}));
-  EXPECT_EQ(read("x.json", "{\"text\": \"a\", \"label\": true}\n"), (Rows{{"a", "true"}}));
-  EXPECT_EQ(read("x.ndjson", "{\"1\": \"a\", \"text\": \"b\"}\n", {"1"}), (Rows{{"a"}}));
+  EXPECT_EQ(fields_of("x.jsonl", pairs), (Rows{{"a \"b\"\nc", "é", "4.5"}, {"d", "", "1"}}));
+  EXPECT_EQ(fields_of("x.jsonl", pairs, {"score", "sentence2"}), (Rows{{"4.5", "é"}, {"1", ""}}));
+  EXPECT_EQ(columns_of("x.jsonl", pairs), (Fields{"sentence1", "sentence2", "score"}));
+  EXPECT_EQ(fields_of("x.json", "{\"text\": \"a\", \"label\": true}\n"), (Rows{{"a", "true"}}));
+  EXPECT_EQ(fields_of("x.ndjson", "{\"1\": \"a\", \"text\": \"b\"}\n", {"1"}), (Rows{{"a"}}));
   EXPECT_EQ(
-      read("x.jsonl",
-           "{\"anchor\": \"a\", \"positive\": \"b\", \"negative_10\": \"e\", \"negative_2\": \"d\", \"negative\": "
-           "\"c\", \"negative_scores\": [1], \"label\": 1, \"score\": -0.5}\n"),
+      fields_of("x.jsonl",
+                "{\"anchor\": \"a\", \"positive\": \"b\", \"negative_10\": \"e\", \"negative_2\": \"d\", \"negative\": "
+                "\"c\", \"negative_scores\": [1], \"label\": 1, \"score\": -0.5}\n"),
       (Rows{{"a", "b", "c", "d", "e", "-0.5"}}));
 }
 
@@ -119,21 +120,21 @@ TEST(ExampleFile, ElementsOfAnArrayAreFields) {
   const std::string text =
       "{\"query\": \"a\", \"positive\": \"b\", \"negatives\": [\"c\", \"d\"]}\n"
       "{\"query\": \"e\", \"positive\": [\"f\"], \"negatives\": [\"g\", 5]}\n";
-  EXPECT_EQ(read("x.jsonl", text), (Rows{{"a", "b", "c", "d"}, {"e", "f", "g", "5"}}));
-  EXPECT_EQ(names("x.jsonl", text), (Texts{"query", "positive", "negatives"}));
+  EXPECT_EQ(fields_of("x.jsonl", text), (Rows{{"a", "b", "c", "d"}, {"e", "f", "g", "5"}}));
+  EXPECT_EQ(columns_of("x.jsonl", text), (Fields{"query", "positive", "negatives"}));
 }
 
 TEST(ExampleFile, AnArrayInTheLastColumnMayBeOneField) {
   const std::string text =
       "{\"text\": \"a\", \"labels\": [\"x, y\", \"\\\"z\"]}\n{\"text\": \"b\", \"labels\": []}\n"
       "{\"text\": \"c\", \"labels\": \"x\"}\n{\"text\": \"d\", \"labels\": [1, true]}\n";
-  EXPECT_EQ(read("x.jsonl", text, {}, ExampleArrays::last),
+  EXPECT_EQ(fields_of("x.jsonl", text, {}, ExampleArrays::last),
             (Rows{{"a", "[\"x, y\",\"\\\"z\"]"}, {"b", "[]"}, {"c", "x"}, {"d", "[1,true]"}}));
 }
 
 TEST(ExampleFile, InvalidTablesAreRejected) {
   for (const auto& [name, content, columns, expected] :
-       std::initializer_list<std::tuple<std::string, std::string, Texts, std::string>>{
+       std::initializer_list<std::tuple<std::string, std::string, Fields, std::string>>{
            {"x.csv", "", {}, "x.csv: contains no rows"},
            {"x.csv", "\n\n", {}, "x.csv: contains no rows"},
            {"x.csv", "text,label\n\n", {}, "x.csv: contains no rows after its header"},
@@ -170,13 +171,13 @@ TEST(ExampleFile, InvalidTablesAreRejected) {
             "a\tb\nc\xFF\td\n",
             {},
             "x.tsv:2: byte 2 of the line is not valid UTF-8 (Latin-1? \"iconv -f latin1 -t utf-8 FILE\" makes it so)"}})
-    EXPECT_EQ(problem(name, content, columns), expected);
+    EXPECT_EQ(example_problem(name, content, columns), expected);
 }
 
 TEST(ExampleFile, InvalidJsonLinesAreRejected) {
-  const auto error = [](const std::string& content, const Texts& columns = {},
+  const auto error = [](const std::string& content, const Fields& columns = {},
                         ExampleArrays arrays = ExampleArrays::fields) {
-    return problem("x.jsonl", content, columns, arrays);
+    return example_problem("x.jsonl", content, columns, arrays);
   };
   const std::string first = "{\"text\": \"a\", \"label\": \"b\"}\n";
   EXPECT_EQ(error("\n"), "x.jsonl: contains no rows");
@@ -231,7 +232,7 @@ TEST(ExampleFile, ReadsAnyRowsInAnyOrder) {
     const std::vector<ExampleRow> read = file.read(rows);
     ASSERT_EQ(read.size(), rows.size());
     for (size_t i = 0; i < rows.size(); i++) {
-      EXPECT_EQ(read[i].fields, (Texts{"row " + std::to_string(rows[i]), std::to_string(rows[i] % 2)}));
+      EXPECT_EQ(read[i].fields, (Fields{"row " + std::to_string(rows[i]), std::to_string(rows[i] % 2)}));
       EXPECT_EQ(read[i].line, 3 + rows[i] + (rows[i] + 1) / 3);
       EXPECT_EQ(file.place(read[i]), table.path() + ":" + std::to_string(read[i].line));
     }
@@ -246,7 +247,7 @@ TEST(ExampleFile, ReadsAnyRowsInAnyOrder) {
 
 TEST(ExampleFile, SkipsChunksOfEmptyLines) {
   const std::string empty(1000, '\n');
-  EXPECT_EQ(read("x.tsv", empty + "text\tlabel\n" + empty + "a\tb\n" + empty + "c\td" + empty),
+  EXPECT_EQ(fields_of("x.tsv", empty + "text\tlabel\n" + empty + "a\tb\n" + empty + "c\td" + empty),
             (Rows{{"a", "b"}, {"c", "d"}}));
 }
 
@@ -254,7 +255,7 @@ TEST(ExampleFile, ReadsCompressedTables) {
   const std::string text = table_of(100);
   std::string packed(ZSTD_compressBound(text.size()), '\0');
   packed.resize(ZSTD_compress(packed.data(), packed.size(), text.data(), text.size(), 1));
-  EXPECT_EQ(read("x.csv.zst", packed), read("x.csv", text));
+  EXPECT_EQ(fields_of("x.csv.zst", packed), fields_of("x.csv", text));
 }
 
 TEST(ExampleFile, AChangedFileIsNoticed) {
@@ -269,7 +270,7 @@ TEST(ExampleFile, AChangedFileIsNoticed) {
 
 TEST(ExampleFile, TheFingerprintIsThatOfRowsAndColumns) {
   const TempFile table("x.csv", table_of(10)), same("x.csv", table_of(10)), other("x.csv", table_of(11));
-  const auto fingerprint = [](const TempFile& file, const Texts& columns) {
+  const auto fingerprint = [](const TempFile& file, const Fields& columns) {
     return ExampleFile(file.path(), columns).fingerprint();
   };
   EXPECT_EQ(fingerprint(table, {}), fingerprint(same, {}));
@@ -284,11 +285,11 @@ TEST(ExampleFile, ReadsPublishedData) {
   const ExampleFile pairs(shared + "stsb/train.csv", {}), texts(shared + "sst2/dev.tsv", {});
   EXPECT_EQ(pairs.rows(), 5749);
   EXPECT_EQ(pairs.fields(), 3);
-  EXPECT_EQ(rows_of(pairs)[0], (Texts{"A plane is taking off.", "An air plane is taking off.", "5.0"}));
-  for (const Texts& row : rows_of(pairs)) EXPECT_TRUE(std::stod(row[2]) >= 0 && std::stod(row[2]) <= 5);
+  EXPECT_EQ(rows_of(pairs)[0], (Fields{"A plane is taking off.", "An air plane is taking off.", "5.0"}));
+  for (const Fields& row : rows_of(pairs)) EXPECT_TRUE(std::stod(row[2]) >= 0 && std::stod(row[2]) <= 5);
   EXPECT_EQ(texts.rows(), 872);
   EXPECT_EQ(texts.fields(), 2);
-  EXPECT_EQ(rows_of(texts)[0], (Texts{"one long string of cliches", "0"}));
+  EXPECT_EQ(rows_of(texts)[0], (Fields{"one long string of cliches", "0"}));
 }
 
 TEST(ShuffledRows, AreAFunctionOfSeedAndEpoch) {
