@@ -78,8 +78,8 @@ EncoderRecipe encoder_preset(const std::string& name);
 inline constexpr const char* kEncoderPreset = "encoder-tiny";  // the usual one
 
 // Returns a recipe for training a run of an encoder further: its model, and training values for fine-tuning
-// (docs/fine-tuning.md). A run without token_head, as imported ones are, gets token_head dense with tied_output and
-// output_bias. No other value of the model than dropout may be changed.
+// (docs/fine-tuning.md). A run without token_head, as imported ones without one are, gets token_head dense with
+// tied_output and output_bias. No other value of the model than dropout may be changed.
 EncoderRecipe encoder_fine_tuning(const std::string& run);
 
 // Returns the recipe of a choice as translation_recipe does.

@@ -19,7 +19,8 @@ struct ExportReport {
 };
 
 // Writes the model of `run` into the directory `out`, whole or not at all: model.safetensors, config.json,
-// generation_config.json and the files of its tokenizer, or for a recommender the names of its items in vocab.json.
+// generation_config.json and the files of its tokenizer, or for a recommender the names of its items in vocab.json. An
+// encoder gets the files of sentence-transformers, too, and a classifier is written with its head.
 // Parts that the class of transformers has and the model lacks are written so that they have no effect: biases of
 // zeros, sinusoids as a table of positions. Throws Error if `out` exists, if `run` is incomplete, broken or quantized,
 // if a number is too large for `type`, and, naming the field, if no class can express the configuration.

@@ -45,6 +45,8 @@ def export_model(
 ) -> ExportReport:
     """Writes a run as a model for Hugging Face's transformers into the directory `out`, as `qkv export` does.
 
+    An encoder is also a model of sentence-transformers.
+
     docs/export.md says which run becomes which class. The directory, which must not exist, is written whole or not at
     all.
 

@@ -32,12 +32,19 @@ ModelConfig read_config(const Architecture& architecture, const Settings& config
   return m;
 }
 
-nlohmann::json write_config(const Architecture& architecture, ModelConfig m, const std::string& where) {
-  nlohmann::json object = {{"model_type", architecture.model_types.front()}};
+nlohmann::json write_config(const Architecture& architecture, ModelConfig m, const nlohmann::json& tokens,
+                            const std::string& where) {
+  nlohmann::json object = tokens;
+  object["model_type"] = architecture.model_types.front();
   if (m.attention.key_value_heads == 0) m.attention.key_value_heads = m.attention.heads;
   ConfigFields fields(object, where);
   architecture.fields(fields, m);
   return object;
+}
+
+std::string class_with_head(const Architecture& architecture, const std::string& head) {
+  const std::string& model = architecture.model_class;
+  return model.substr(0, model.rfind("Model")) + head;
 }
 
 }  // namespace qkv

@@ -14,6 +14,7 @@
 #include "convert/model_files.h"
 #include "convert/settings.h"
 #include "convert/tensor_map.h"
+#include "convert/token_head.h"
 #include "qkv/config.h"
 
 namespace qkv {
@@ -35,8 +36,13 @@ struct Architecture {
   // The tensors of a model. `settings` is its config.json, for what the configuration does not hold.
   TensorMap (*tensors)(const ModelConfig& config, const Settings& settings) = nullptr;
 
-  // The head for sequence classification; null if models with one are imported as encoders.
+  // The head for sequence classification; null if models with one are imported as encoders. `head_fields` writes the
+  // fields of config.json that `head` reads; null if there are none.
   HeadRule (*head)(const Settings& config) = nullptr;
+  void (*head_fields)(const ClassificationConfig& head, nlohmann::json& fields) = nullptr;
+
+  // The layers that predict masked tokens; null if they are left out on import.
+  TokenHeadRule (*token_head)(const ModelConfig& config, const Settings& settings) = nullptr;
 
   // Reads the tokenizer and the special tokens.
   ModelText (*text)(const TextSource& source) = nullptr;
@@ -47,9 +53,11 @@ struct Architecture {
 
   // Export. `widen` adds parts to a configuration that the class always has and that can be written without effect,
   // such as biases of zeros. It is null if models are not exported as this class. If several classes fit, the one of
-  // the lowest rank is written, and among equals the first in alphabetical order.
+  // the lowest rank is written, and among equals the first in alphabetical order. A class in which positions start
+  // after the id of the padding token is written only for vocabularies that have this token.
   void (*widen)(ModelConfig& config) = nullptr;
   int export_rank = 0;
+  const char* padding = nullptr;
 };
 
 // Returns one for each file of src/convert/architectures, in alphabetical order of the files.
@@ -64,8 +72,13 @@ const Architecture& architecture_of(const Settings& config);
 // Reads the configuration from a config.json. Throws Error, naming file and field.
 ModelConfig read_config(const Architecture& architecture, const Settings& config);
 
-// Returns the config.json that is read back as this configuration, as far as the class can express it. Throws Error,
-// beginning with `where`, for an activation that transformers does not have.
-nlohmann::json write_config(const Architecture& architecture, ModelConfig config, const std::string& where);
+// Returns the config.json that is read back as this configuration, as far as the class can express it. `fields` are
+// there already, such as the ids of special tokens. Throws Error, beginning with `where`, for an activation that
+// transformers does not have.
+nlohmann::json write_config(const Architecture& architecture, ModelConfig config, const nlohmann::json& fields,
+                            const std::string& where);
+
+// Returns the class with a head, "BertForMaskedLM", of a class such as "BertModel".
+std::string class_with_head(const Architecture& architecture, const std::string& head);
 
 }  // namespace qkv

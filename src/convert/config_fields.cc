@@ -30,8 +30,7 @@ std::string listed(std::span<const ActivationName> list, const std::function<std
 
 Activation read_activation(const Settings& settings, const std::string& field, const std::string& otherwise) {
   const std::string found = otherwise.empty() ? settings.text(field) : settings.text(field, otherwise);
-  for (const auto& [name, activation] : kActivations)
-    if (found == name) return activation;
+  if (const auto activation = activation_named(found)) return *activation;
   fail("{}: {} must be one of {} (is {})", settings.where(), field, listed(kActivations, &ActivationName::name),
        excerpt(found));
 }
@@ -39,6 +38,11 @@ Activation read_activation(const Settings& settings, const std::string& field, c
 }  // namespace
 
 std::span<const ActivationName> activations_of_transformers() { return kActivations; }
+
+std::optional<Activation> activation_named(std::string_view name) {
+  const auto found = std::ranges::find(kActivations, name, &ActivationName::name);
+  return found == kActivations.end() ? std::nullopt : std::optional(found->activation);
+}
 
 std::string name_of_activation(Activation activation, std::span<const ActivationName> list, const std::string& where) {
   const auto found = std::ranges::find(list, activation, &ActivationName::activation);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -55,6 +56,9 @@ struct ActivationName {
 
 // Returns all of them. The first of an activation's names is the one that is written.
 std::span<const ActivationName> activations_of_transformers();
+
+// Returns the activation with this name, or nothing.
+std::optional<Activation> activation_named(std::string_view name);
 
 // Returns the first name of an activation in the list. Throws Error, beginning with `where` and naming the activations
 // of the list, if it has none.

@@ -240,6 +240,7 @@ TensorMap gguf_tensors(const GgufArchitecture& architecture, const TensorMap& th
         rule.theirs.find("q_proj") != std::string::npos || rule.theirs.find("k_proj") != std::string::npos;
     rule.theirs = gguf_name(architecture, rule.theirs);
     for (std::string& alias : rule.aliases) alias = gguf_name(architecture, alias);
+    rule.old_names.clear();
     rule.layout = Layout::rows;
     rule.groups = 1;
     if (architecture.whole_norms) rule.offset = 0;

@@ -90,6 +90,22 @@ std::string read_summaries(const Settings& config, const TranslationConfig& t, c
   return note_of(found);
 }
 
+// Returns the tensors of the model and of its head, and sets what the layers that predict masked tokens have.
+TensorMap with_heads(const Architecture& architecture, const Settings& settings, const std::optional<HeadRule>& head,
+                     const ForeignTensors& tensors, ModelConfig& config) {
+  std::optional<TokenHeadRule> token_head;
+  if (architecture.token_head && !head) token_head = architecture.token_head(config, settings);
+  if (token_head)
+    see_token_head(*token_head,
+                   {[&](const std::string& name) { return tensors.has(name); },
+                    [&](const std::string& a, const std::string& b) { return tensors.same(a, b); }},
+                   settings, config);
+  TensorMap map = architecture.tensors(config, settings);
+  if (head) add_head(map, *head, config);
+  if (token_head) add_token_head(map, *token_head, config);
+  return map;
+}
+
 }  // namespace
 
 ImportedModel read_hugging_face(const ModelFiles& files, const ImportOptions& options) {
@@ -107,8 +123,7 @@ ImportedModel read_hugging_face(const ModelFiles& files, const ImportOptions& op
   ForeignTensors tensors(shards->path(), shards->views());
   if (architecture.see_tensors)
     architecture.see_tensors(config, [&](const std::string& name) { return tensors.has(name); });
-  TensorMap map = architecture.tensors(config, settings);
-  if (head) add_head(map, *head, config);
+  TensorMap map = with_heads(architecture, settings, head, tensors, config);
   if (std::holds_alternative<EncoderText>(text) && config.has_decoder()) {
     leave_out_output(config, map);
     if (sees_both_sides(settings)) make_encoder(settings, config, map);

@@ -58,11 +58,11 @@ ImportedModel read_any(const std::string& source, const ImportOptions& options) 
   return read_torch(source, options);
 }
 
-// Counts the numbers of all origins but those of a head; a part that two parameters share counts twice.
-int64_t count_numbers(const Origins& origins) {
+// Counts the numbers of all origins but those of a classifier's head; a part that two parameters share counts twice.
+int64_t count_numbers(const ImportedModel& model) {
   int64_t total = 0;
-  for (const auto& [name, origin] : origins) {
-    if (name.starts_with("head.")) continue;
+  for (const auto& [name, origin] : model.origins) {
+    if (model.classification && name.starts_with("head.")) continue;
     int64_t count = 1;
     for (const int64_t size : origin.shape) count *= size;  // bounded by the bytes of the file
     total += count;
@@ -77,7 +77,7 @@ std::unique_ptr<Transformer<float>> declare(const ImportedModel& model) {
   } catch (const Error& error) {
     fail("{}: {}", model.path, error.what());
   }
-  const int64_t expected = count_parameters(model.config), found = count_numbers(model.origins);
+  const int64_t expected = count_parameters(model.config), found = count_numbers(model);
   if (expected != found)
     fail("{}: the configuration has {} parameters (the file has {} numbers for them)", model.path, expected, found);
   return std::make_unique<Transformer<float>>(model.config);

@@ -16,14 +16,8 @@ namespace {
 
 using nlohmann::json;
 
-constexpr const char *kModules = "modules.json", *kTransformerFile = "sentence_bert_config.json",
-                     *kModelFile = "config_sentence_transformers.json";
 constexpr const char* kModuleNames = "Transformer at path \"\", then Pooling, Dense and at last Normalize";
 
-struct PoolingName {
-  const char *mode, *flag;  // of sentence-transformers from 5.4 on, and of older versions
-  Pooling pooling;
-};
 constexpr PoolingName kPoolings[] = {
     {"cls", "pooling_mode_cls_token", Pooling::first},
     {"max", "pooling_mode_max_tokens", Pooling::max},
@@ -64,8 +58,8 @@ std::string text_of(const json& module, const char* member, const std::string& w
 }
 
 std::vector<SentenceModule> read_modules(const ModelFiles& files) {
-  const std::string where = files.path(kModules);
-  const json list = parse_json(files.open_small(kModules)->text(), where);
+  const std::string where = files.path(kModulesFile);
+  const json list = parse_json(files.open_small(kModulesFile)->text(), where);
   if (!list.is_array()) fail("{}: must be a JSON array", where);
   std::vector<SentenceModule> modules;
   for (const json& module : list) {
@@ -218,24 +212,45 @@ void read_transformer(const ModelFiles& files, const TransformerTask& task, Embe
 
 }  // namespace
 
+std::span<const PoolingName> pooling_names() { return kPoolings; }
+
+std::string torch_activation(DenseActivation activation) {
+  switch (activation) {
+    case DenseActivation::identity:
+      return "torch.nn.modules.linear.Identity";
+    case DenseActivation::tanh:
+      return "torch.nn.modules.activation.Tanh";
+    case DenseActivation::relu:
+      return "torch.nn.modules.activation.ReLU";
+    case DenseActivation::gelu:
+      return "torch.nn.modules.activation.GELU";
+    case DenseActivation::sigmoid:
+      return "torch.nn.modules.activation.Sigmoid";
+    case DenseActivation::silu:
+      return "torch.nn.modules.activation.SiLU";
+  }
+  return "";
+}
+
 bool is_embedder(const ModelFiles& files) {
-  if (!files.has(kModules)) return false;
+  if (!files.has(kModulesFile)) return false;
   return std::ranges::count(read_modules(files), "Pooling", &SentenceModule::kind) > 0;
 }
 
 std::vector<DenseModule> read_sentence_transformers(const ModelFiles& files, int64_t width, EmbeddingConfig& config) {
   std::vector<DenseModule> dense;
-  if (!files.has(kModules)) return dense;
+  if (!files.has(kModulesFile)) return dense;
   const std::vector<SentenceModule> modules = read_modules(files);
   read_transformer(files, kHiddenStates, config);
-  read_prompts(optional_settings(files, kModelFile), config);
+  read_prompts(optional_settings(files, kSentenceModelFile), config);
   if (modules.size() < 2 || modules[1].kind != "Pooling")
-    fail("{}: the module after Transformer must be Pooling", files.path(kModules));
+    fail("{}: the module after Transformer must be Pooling", files.path(kModulesFile));
   for (size_t i = 1; i < modules.size(); i++) {
     const auto& [kind, path] = modules[i];
     const ModelFiles folder = files.inside(path);
     if (config.normalize || (kind == "Pooling" && i > 1))
-      fail("{}: modules must be {} (found {} after {})", files.path(kModules), kModuleNames, kind, modules[i - 1].kind);
+      fail("{}: modules must be {} (found {} after {})", files.path(kModulesFile), kModuleNames, kind,
+           modules[i - 1].kind);
     if (kind == "Dense") dense.push_back(read_dense(folder, fmt::format("dense.{}", dense.size()), width, config));
     if (kind == "Normalize") {
       check_names(optional_settings(folder, "config.json"));
@@ -252,12 +267,12 @@ std::vector<DenseModule> read_sentence_transformers(const ModelFiles& files, int
 }
 
 void read_cross_encoder(const ModelFiles& files, EmbeddingConfig& config) {
-  if (!files.has(kModules)) return;
+  if (!files.has(kModulesFile)) return;
   if (const std::vector<SentenceModule> modules = read_modules(files); modules.size() != 1)
-    fail("{}: a cross-encoder must be Transformer alone (found {})", files.path(kModules), modules.back().kind);
+    fail("{}: a cross-encoder must be Transformer alone (found {})", files.path(kModulesFile), modules.back().kind);
   read_transformer(files, kLogits, config);
   EmbeddingConfig with_prompt;
-  const Settings s = optional_settings(files, kModelFile);
+  const Settings s = optional_settings(files, kSentenceModelFile);
   read_prompts(s, with_prompt);
   if (!with_prompt.prefix.empty())
     fail("{}: default_prompt_name must be empty in a cross-encoder (is {})", s.where(),

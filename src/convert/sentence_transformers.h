@@ -2,6 +2,7 @@
 // sentence_bert_config.json and config_sentence_transformers.json next to the model's files.
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,20 @@
 #include "qkv/embedder.h"
 
 namespace qkv {
+
+// The names of its files.
+inline constexpr const char *kModulesFile = "modules.json", *kTransformerFile = "sentence_bert_config.json",
+                            *kSentenceModelFile = "config_sentence_transformers.json";
+
+// A pooling in the words of sentence-transformers: from version 5.4 on, and of older ones.
+struct PoolingName {
+  const char *mode, *flag;
+  Pooling pooling;
+};
+std::span<const PoolingName> pooling_names();
+
+// Returns the class of PyTorch, "torch.nn.modules.activation.Tanh".
+std::string torch_activation(DenseActivation activation);
 
 // The weights of a Dense module: dense.N.weight and dense.N.bias.
 struct DenseModule {

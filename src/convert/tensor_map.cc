@@ -34,15 +34,16 @@ class Names {
 // The name under which the file holds a tensor.
 std::string held_name(ForeignTensors& tensors, const TensorRule& rule, const Names& names) {
   std::string held = names.of(rule.theirs);
-  for (const std::string& alias : rule.aliases) {
-    const std::string other = names.of(alias);
-    if (!tensors.has(other)) continue;
-    if (!tensors.has(held)) held = other;
-    if (!tensors.same(held, other))
-      fail("{}: must equal tensor {}, another name for the same parameter", in_file(tensors.path(), other),
-           excerpt(held));
-    tensors.ignore(other);
-  }
+  for (const std::vector<std::string>* others : {&rule.aliases, &rule.old_names})
+    for (const std::string& alias : *others) {
+      const std::string other = names.of(alias);
+      if (!tensors.has(other)) continue;
+      if (!tensors.has(held)) held = other;
+      if (!tensors.same(held, other))
+        fail("{}: must equal tensor {}, another name for the same parameter", in_file(tensors.path(), other),
+             excerpt(held));
+      tensors.ignore(other);
+    }
   return held;
 }
 
@@ -104,15 +105,22 @@ void use(ForeignTensors& tensors, const TensorRule& rule, const std::string& nam
 }
 
 // Ignores the tensors of modules after the last hidden state, and returns which of these there were.
+// A head of which some tensors are used is named with the module in it.
 std::set<std::string> ignore_heads(ForeignTensors& tensors, const TensorMap& map) {
-  std::set<std::string> found;
+  const auto head_of = [&](const std::string& name) {
+    const std::string inner = name.starts_with(map.prefix) ? name.substr(map.prefix.size()) : name;
+    const size_t end = inner.find('.');
+    return std::pair(inner.substr(0, end), inner.substr(0, inner.find('.', std::min(inner.size(), end) + 1)));
+  };
+  std::set<std::string> used, found;
+  for (const auto& [name, tensor] : tensors.all())
+    if (tensors.is_used(name)) used.insert(head_of(name).first);
   for (const auto& [name, tensor] : tensors.all()) {
     if (tensors.is_used(name)) continue;
-    const std::string inner = name.starts_with(map.prefix) ? name.substr(map.prefix.size()) : name;
-    const std::string head = inner.substr(0, inner.find('.'));
+    const auto [head, module] = head_of(name);
     if (std::ranges::find(map.heads, head) == map.heads.end()) continue;
     tensors.ignore(name);
-    found.insert(head);
+    found.insert(used.contains(head) ? module : head);
   }
   return found;
 }
@@ -122,7 +130,7 @@ std::set<std::string> ignore_heads(ForeignTensors& tensors, const TensorMap& map
 void TensorMap::add_module(const ModuleRule& module) {
   const auto tensor = [&](const std::string& ending, const std::string& old, const char* ours) {
     TensorRule rule{.theirs = module.theirs + ending, .ours = {}, .groups = module.groups, .rows = module.rows};
-    if (!old.empty()) rule.aliases.push_back(module.theirs + old);
+    if (!old.empty()) rule.old_names.push_back(module.theirs + old);
     for (const std::string& name : module.ours) rule.ours.push_back(name + ours);
     return rule;
   };

@@ -28,17 +28,18 @@ struct TensorRule {
   std::vector<int64_t> rows = {};  // of each parameter; empty means that all have the same number of rows
   // Other names for the same numbers. A file may use any of the names; if it uses several, they must be equal.
   std::vector<std::string> aliases = {};
+  std::vector<std::string> old_names = {};  // the same in old files; they are not written
   // The shapes of the tensor and of the parameter, if they differ although the numbers are the same.
   struct Reshape {
     std::vector<int64_t> theirs, ours;
   };
   std::optional<Reshape> reshape = {};
-  // Import only: the parameter has the rows from `first_row` to the end; there must be `last_rows` of them (0: any
-  // number).
+  // The parameter has the rows from `first_row` to the end; there must be `last_rows` of them (0: any number). The rows
+  // before are written as zeros.
   int64_t first_row = 0, last_rows = 0;
   // Added to every number on import, and subtracted on export: 1 where a class multiplies by 1 + weight.
   double offset = 0;
-  // Import only: a matrix whose first row is added to every row; "" if none.
+  // A matrix whose first row is added to every row, and which is written as a row of zeros; "" if none.
   std::string addend = "";
   // Import only: see RowPlaces. Must be even and divide the rows.
   int64_t interleaved = 0;
@@ -55,7 +56,7 @@ struct ModuleRule {
   int64_t groups = 1;
   std::vector<int64_t> rows = {};  // as in TensorRule
   double weight_offset = 0;        // the offset of the weight
-  // Endings of the names of the two tensors. The old ones are aliases; "" means none.
+  // Endings of the names of the two tensors; "" means that there is no old one.
   std::string weight_name = ".weight", bias_name = ".bias", old_weight_name = "", old_bias_name = "";
 };
 
@@ -63,8 +64,9 @@ struct TensorMap {
   // The beginning of the names in a model with a head; "" if none. Files of the bare model have the names without it.
   std::string prefix = "";
   std::vector<TensorRule> rules = {};
-  std::vector<std::string> unused = {};                     // tensors that a file may hold and that have no effect
-  std::vector<std::pair<std::string, int64_t>> zeros = {};  // our vectors of zeros that a file lacks, and their lengths
+  std::vector<std::string> unused = {};  // tensors that a file may hold and that have no effect
+  // Our vectors that a file lacks, and their lengths. They are zeros, or the model is not exported.
+  std::vector<std::pair<std::string, int64_t>> zeros = {};
   std::vector<std::string> heads = {};  // modules after the last hidden state, which are left out and reported
 
   void add_tensor(TensorRule rule) { rules.push_back(std::move(rule)); }

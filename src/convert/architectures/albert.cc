@@ -39,6 +39,16 @@ void finish_albert(const Settings& config, ModelConfig& m) {
   if (m.embedding_width < 1) fail("{}: embedding_size must be at least 1 (is {})", config.where(), m.embedding_width);
 }
 
+TokenHeadRule albert_token_head(const ModelConfig& m, const Settings&) {
+  return {.dense = "predictions.dense",
+          .norm = "predictions.LayerNorm",
+          .embeddings = "albert.embeddings.word_embeddings.weight",
+          .output = "predictions.decoder.weight",
+          .bias = "predictions.bias",
+          .other_bias = "predictions.decoder.bias",
+          .activation = m.activation};
+}
+
 }  // namespace
 
 namespace architectures {
@@ -53,7 +63,9 @@ const Architecture& albert() {
       .finish = finish_albert,
       .tensors = [](const ModelConfig& m, const Settings&) { return bert_tensors(m, kAlbertNames); },
       .head = [](const Settings&) { return bert_head("albert.pooler"); },
+      .token_head = albert_token_head,
       .text = read_albert_text,
+      .widen = widen_bert,
   };
   return architecture;
 }

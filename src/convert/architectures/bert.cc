@@ -16,7 +16,9 @@ const Architecture& bert() {
       .finish = [](const Settings& config, ModelConfig& m) { finish_bert(config, m, {}); },
       .tensors = [](const ModelConfig& m, const Settings&) { return bert_tensors(m, {}); },
       .head = [](const Settings&) { return bert_head("bert.pooler.dense"); },
+      .token_head = [](const ModelConfig& m, const Settings&) { return bert_token_head(m); },
       .text = read_bert_text,
+      .widen = widen_bert,
   };
   return architecture;
 }

@@ -12,7 +12,8 @@ constexpr BertFields kDistilBertFields = {.layers = "n_layers",
                                           .ffn = "hidden_dim",
                                           .activation = "activation",
                                           .dropout = "dropout",
-                                          .attention_dropout = "attention_dropout"};
+                                          .attention_dropout = "attention_dropout",
+                                          .token_types = false};
 constexpr BertNames kDistilBertNames = {.prefix = "distilbert.",
                                         .layer = "transformer.layer.",
                                         .q = "attention.q_lin",
@@ -24,6 +25,21 @@ constexpr BertNames kDistilBertNames = {.prefix = "distilbert.",
                                         .second = "ffn.lin2",
                                         .norm = "output_layer_norm",
                                         .token_types = false};
+constexpr double kEpsilon = 1e-12;  // of all norms, whatever config.json says
+
+void finish_distilbert(const Settings& config, ModelConfig& m) {
+  finish_bert(config, m, kDistilBertFields);
+  m.norm.epsilon = kEpsilon;
+}
+
+TokenHeadRule distilbert_token_head(const ModelConfig& m, const Settings&) {
+  return {.dense = "vocab_transform",
+          .norm = "vocab_layer_norm",
+          .embeddings = "distilbert.embeddings.word_embeddings.weight",
+          .output = "vocab_projector.weight",
+          .bias = "vocab_projector.bias",
+          .activation = m.activation};
+}
 
 }  // namespace
 
@@ -36,10 +52,13 @@ const Architecture& distilbert() {
       .model_class = "DistilBertModel",
       .base = bert_base(),
       .fields = [](ConfigFields& fields, ModelConfig& m) { bert_fields(fields, m, kDistilBertFields); },
-      .finish = [](const Settings& config, ModelConfig& m) { finish_bert(config, m, kDistilBertFields); },
+      .finish = finish_distilbert,
       .tensors = [](const ModelConfig& m, const Settings&) { return bert_tensors(m, kDistilBertNames); },
       .head = [](const Settings&) { return HeadRule{.dense = "pre_classifier", .activation = HeadActivation::relu}; },
+      .token_head = distilbert_token_head,
       .text = read_bert_text,
+      .widen = widen_bert,
+      .export_rank = 1,
   };
   return architecture;
 }

@@ -8,6 +8,7 @@ namespace {
 
 void electra_fields(ConfigFields& fields, ModelConfig& m) {
   bert_fields(fields, m, {});
+  if (fields.to() && m.embedding_width == 0) m.embedding_width = m.d_model;
   fields("embedding_size", m.embedding_width, 128);
 }
 
@@ -22,6 +23,16 @@ HeadRule electra_head(const Settings&) {
           .output = "classifier.out_proj",
           .activation = HeadActivation::gelu,
           .token_types = true};
+}
+
+// The head of the generator, whose activation is always the exact GELU.
+TokenHeadRule electra_token_head(const ModelConfig&, const Settings&) {
+  return {.dense = "generator_predictions.dense",
+          .norm = "generator_predictions.LayerNorm",
+          .embeddings = "electra.embeddings.word_embeddings.weight",
+          .output = "generator_lm_head.weight",
+          .bias = "generator_lm_head.bias",
+          .activation = Activation::gelu};
 }
 
 }  // namespace
@@ -41,7 +52,10 @@ const Architecture& electra() {
             return bert_tensors(m, {.prefix = "electra.", .projection = "embeddings_project"});
           },
       .head = electra_head,
+      .token_head = electra_token_head,
       .text = read_bert_text,
+      .widen = widen_bert,
+      .export_rank = 1,
   };
   return architecture;
 }

@@ -59,6 +59,12 @@ const Architecture& gte() {
       .finish = finish_gte,
       .tensors = gte_tensors,
       .text = read_bert_text,
+      .widen =
+          [](ModelConfig& m) {
+            move_scale_into_table(m);
+            add_biases(m);
+          },
+      .export_rank = 1,
   };
   return architecture;
 }

@@ -1,5 +1,8 @@
 // ModernBERT: a pre-norm encoder with rotary positions, GeGLU, and local layers between global ones. Warner et al.,
 // "Smarter, Better, Faster, Longer" (2024).
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
 #include "convert/architecture.h"
 #include "convert/families/decoder_parts.h"
 #include "convert/text/encoder_text.h"
@@ -22,6 +25,29 @@ ModelConfig modernbert_base() {
   return m;
 }
 
+// Versions of transformers before 5 know only a regular pattern, by its period.
+void write_local_layers(const ModelConfig& m, nlohmann::json& to) {
+  ConfigFields fields(to, "");
+  ModelConfig written = m;
+  layer_types_field(fields, written, {});
+  to["local_attention"] = 2 * (std::max<int64_t>(m.attention.window, 1) - 1);
+  const std::string kinds = layer_kinds(m);
+  const size_t next = kinds.find('g', 1), period = std::min(next, kinds.size());
+  std::string regular;
+  for (size_t i = 0; i < kinds.size(); i++) regular += i % period == 0 ? 'g' : 'l';
+  if (regular == kinds) to["global_attn_every_n_layers"] = period;
+  // The same fields, of transformers from version 5 on; a scaling is that of global layers.
+  nlohmann::json global = {{"rope_type", "default"}, {"rope_theta", m.rotary.base}};
+  if (!to["rope_scaling"].is_null()) global.update(to["rope_scaling"]);
+  to["rope_scaling"] = nullptr;
+  to["rope_parameters"] = {
+      {"full_attention", global},
+      {"sliding_attention",
+       {{"rope_type", "default"}, {"rope_theta", m.rotary.local_base > 0 ? m.rotary.local_base : m.rotary.base}}}};
+  to["classifier_activation"] = name_of_activation(m.activation, activations_of_transformers(), "config.json");
+  to["classifier_bias"] = m.ffn_bias;
+}
+
 void modernbert_fields(ConfigFields& fields, ModelConfig& m) {
   fields("vocab_size", m.source_vocab);
   fields.layers("num_hidden_layers", m.encoder_layers);
@@ -36,14 +62,17 @@ void modernbert_fields(ConfigFields& fields, ModelConfig& m) {
   fields("embedding_dropout", m.dropout.residual, 0.0);
   fields("attention_dropout", m.dropout.attention, 0.0);
   fields("mlp_dropout", m.dropout.ffn, 0.0);
+  bool norm_bias = norm_has_bias(m);
+  fields("norm_bias", norm_bias, false);
+  m.norm.kind = norm_bias ? NormKind::layer : NormKind::layer_no_bias;
   local_rotary_fields(fields, m, {"global_rope_theta", "local_rope_theta", 160000, 10000});
+  if (fields.to()) write_local_layers(m, *fields.to());
 }
 
 // A local layer sees half of `local_attention` tokens on each side.
 void finish_modernbert(const Settings& config, ModelConfig& m) {
   set_head_width(config, "hidden_size", "num_attention_heads", m);
   m.attention.output_bias = m.attention.input_bias;
-  m.norm.kind = config.flag("norm_bias", false) ? NormKind::layer : NormKind::layer_no_bias;
   const int64_t seen = config.integer("local_attention", 128), every = config.integer("global_attn_every_n_layers", 3);
   if (seen < 0) fail("{}: local_attention must be at least 0 (is {})", config.where(), seen);
   if (every < 1) fail("{}: global_attn_every_n_layers must be at least 1 (is {})", config.where(), every);
@@ -89,6 +118,30 @@ HeadRule modernbert_head(const Settings& config) {
           .dense_bias = config.flag("classifier_bias", false)};
 }
 
+void write_modernbert_head(const ClassificationConfig& head, nlohmann::json& fields) {
+  fields["classifier_activation"] = "gelu";
+  fields["classifier_pooling"] = head.pooling == Pooling::mean ? "mean" : "cls";
+  fields["classifier_bias"] = head.dense_bias;
+}
+
+TokenHeadRule modernbert_token_head(const ModelConfig&, const Settings& config) {
+  return {.dense = "head.dense",
+          .norm = "head.norm",
+          .embeddings = "model.embeddings.tok_embeddings.weight",
+          .output = "decoder.weight",
+          .bias = "decoder.bias",
+          .activation = activation_named(config.text("classifier_activation", "gelu")),
+          .dense_bias = config.flag("classifier_bias", false)};
+}
+
+// In local layers without a base of their own, rotary positions have that of the others.
+void widen_modernbert(ModelConfig& m) {
+  const bool is_local = m.attention.window > 0 && layer_kinds(m).find('l') != std::string::npos;
+  if (is_local && m.rotary.local_base == 0) m.rotary.local_base = m.rotary.base;
+  if (m.token_head != TokenHead::none) m.output_bias = true;
+  move_scale_into_table(m);
+}
+
 }  // namespace
 
 namespace architectures {
@@ -103,7 +156,10 @@ const Architecture& modernbert() {
       .finish = finish_modernbert,
       .tensors = modernbert_tensors,
       .head = modernbert_head,
+      .head_fields = write_modernbert_head,
+      .token_head = modernbert_token_head,
       .text = read_bert_text,
+      .widen = widen_modernbert,
   };
   return architecture;
 }

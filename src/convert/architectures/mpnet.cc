@@ -1,5 +1,7 @@
 // MPNet: Song et al., "MPNet: Masked and Permuted Pre-training for Language Understanding" (2020). A BERT without token
 // types, with the relative position bias of T5 in addition to its positions.
+#include <nlohmann/json.hpp>
+
 #include "convert/architecture.h"
 #include "convert/families/bert_family.h"
 #include "convert/text/encoder_text.h"
@@ -28,6 +30,14 @@ void finish_mpnet(const Settings& config, ModelConfig& m) {
   m.max_length -= kMpnetFirstPosition;
 }
 
+// The class takes every padding token for the one with id 1.
+void start_positions(const nlohmann::json& written, ModelConfig& m) {
+  const int64_t padding = written.at("pad_token_id").get<int64_t>();
+  if (padding != kMpnetFirstPosition - 1)
+    fail("model: <pad> must have id {} in MPNet (is {})", kMpnetFirstPosition - 1, padding);
+  m.max_length += kMpnetFirstPosition;
+}
+
 }  // namespace
 
 namespace architectures {
@@ -40,7 +50,8 @@ const Architecture& mpnet() {
       .base = bert_base(),
       .fields =
           [](ConfigFields& fields, ModelConfig& m) {
-            bert_fields(fields, m, {});
+            if (fields.to()) start_positions(*fields.to(), m);
+            bert_fields(fields, m, {.token_types = false});
             fields("relative_attention_num_buckets", m.attention.relative_buckets, kMpnetBuckets);
           },
       .finish = finish_mpnet,
@@ -52,10 +63,13 @@ const Architecture& mpnet() {
             return map;
           },
       .head = [](const Settings&) { return roberta_head(); },
+      .token_head = [](const ModelConfig&, const Settings&) { return roberta_token_head("mpnet."); },
       .text =
           [](const TextSource& source) {
             return read_encoder_text(source, {"<s>", "</s>", "[UNK]"}, "MPNetTokenizer");
           },
+      .widen = widen_bert,
+      .padding = "<pad>",
   };
   return architecture;
 }

@@ -90,6 +90,11 @@ const Architecture& nomic_bert() {
       .finish = finish_nomic,
       .tensors = nomic_tensors,
       .text = read_bert_text,
+      .widen =
+          [](ModelConfig& m) {
+            move_scale_into_table(m);
+            if (m.norm.kind == NormKind::layer_no_bias) m.norm.kind = NormKind::layer;
+          },
   };
   return architecture;
 }

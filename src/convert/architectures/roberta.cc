@@ -1,4 +1,6 @@
 // RoBERTa and XLM-R: Liu et al., "RoBERTa: A Robustly Optimized BERT Pretraining Approach" (2019).
+#include <nlohmann/json.hpp>
+
 #include "convert/architecture.h"
 #include "convert/families/bert_family.h"
 #include "convert/text/encoder_text.h"
@@ -8,6 +10,11 @@ namespace qkv {
 namespace {
 
 // Positions start after the padding token's id, so the table has that many rows that no text uses.
+void roberta_fields(ConfigFields& fields, ModelConfig& m) {
+  if (fields.to()) m.max_length += fields.to()->at("pad_token_id").get<int64_t>() + 1;
+  bert_fields(fields, m, {});
+}
+
 void finish_roberta(const Settings& config, ModelConfig& m) {
   finish_bert(config, m, {});
   const int64_t first = first_roberta_position(config);
@@ -27,17 +34,21 @@ const Architecture& roberta() {
       .name = "RoBERTa",
       .model_class = "RobertaModel",
       .base = bert_base(),
-      .fields = [](ConfigFields& fields, ModelConfig& m) { bert_fields(fields, m, {}); },
+      .fields = roberta_fields,
       .finish = finish_roberta,
       .tensors =
           [](const ModelConfig& m, const Settings& config) {
             return bert_tensors(m, {.prefix = "roberta."}, first_roberta_position(config));
           },
       .head = [](const Settings&) { return roberta_head(); },
+      .token_head = [](const ModelConfig&, const Settings&) { return roberta_token_head("roberta."); },
       .text =
           [](const TextSource& source) {
             return read_encoder_text(source, {"<s>", "</s>", "<unk>"}, "RobertaTokenizer");
           },
+      .widen = widen_bert,
+      .export_rank = -1,
+      .padding = "<pad>",
   };
   return architecture;
 }

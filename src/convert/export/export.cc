@@ -6,6 +6,7 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 
+#include "convert/export/encoder_out.h"
 #include "convert/export/model_class.h"
 #include "convert/export/tokenizer_out.h"
 #include "convert/export/weights_out.h"
@@ -14,7 +15,6 @@
 #include "io/atomic_file.h"
 #include "io/runs/decoding_defaults.h"
 #include "io/runs/run.h"
-#include "io/weights/quantized_weights.h"
 
 namespace qkv {
 namespace {
@@ -77,13 +77,12 @@ bool needs_pad(const TranslatorRun& run) {
 
 ExportReport write(const RunDirectory& run, const RunDirectory& out, const Transformer<float>& model,
                    const Parts& parts, ExportType type) {
-  if (is_quantized(model.parameters()))
-    fail("{}: must be float32 (is quantized): export the run that it was made from", run.model());
+  expect_exportable(run, model);
   ModelClass model_class = choose_class(parts.added ? with_token(model.config()) : model.config(), run.config());
   ExportReport report{model_class.type(), 0};
   json& fields = model_class.fields;
   fields.update(parts.tokens);
-  fields["architectures"] = {model_class.architecture->model_class};
+  fields["architectures"] = {model_class.name};
   fields["torch_dtype"] = name_of(type);
   json generation = parts.tokens;
   generation.update(parts.generation);
@@ -151,12 +150,21 @@ ExportReport export_run(const TranslatorRun& loaded, const RunDirectory& run, co
   return write(run, out, *loaded.model, parts, type);
 }
 
+ExportReport export_run(const EncoderRun& loaded, const RunDirectory& run, const RunDirectory& out, ExportType type) {
+  return export_encoder(loaded, nullptr, run, out, type);
+}
+
+ExportReport export_run(const ClassifierRun& loaded, const RunDirectory& run, const RunDirectory& out,
+                        ExportType type) {
+  return export_encoder(loaded, &loaded.classification, run, out, type);
+}
+
 }  // namespace
 
 ExportReport export_model(const std::string& run, const std::string& out, ExportType type) {
   const RunDirectory from(run), to(out);
   if (std::filesystem::exists(std::filesystem::symlink_status(to.root()))) fail("{}: already exists", to.root());
-  const auto loaded = load_one_of<TranslatorRun, LanguageRun, RecommenderRun>(run);
+  const auto loaded = load_one_of<TranslatorRun, LanguageRun, RecommenderRun, EncoderRun, ClassifierRun>(run);
   return std::visit([&](const auto& parts) { return export_run(parts, from, to, type); }, loaded);
 }
 

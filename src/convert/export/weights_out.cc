@@ -1,12 +1,12 @@
 #include "convert/export/weights_out.h"
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 
 #include "core/fail.h"
 #include "core/float16.h"
 #include "core/to_size.h"
-#include "io/weights/safetensors.h"
 #include "ops/embedding.h"
 #include "qkv/bfloat16.h"
 
@@ -24,15 +24,40 @@ Parameters by_name(const Transformer<float>& model) {
   return result;
 }
 
+// Returns a tensor of a file. The file was read with the run, but may have been replaced since.
+const TensorView& tensor_of(const Safetensors& file, const std::string& name) {
+  const TensorView* tensor = file.find(name);
+  if (!tensor) fail("export: the run was changed while it was read: {} is missing", name);
+  return *tensor;
+}
+
+std::vector<float> floats_of(const Safetensors& file, const std::string& name) {
+  const TensorView& tensor = tensor_of(file, name);
+  std::vector<float> numbers(tensor.data.size() / sizeof(float));
+  file.read(name, tensor.shape, numbers);
+  return numbers;
+}
+
 // The numbers of a class's parameters, including those that the model lacks.
 class Numbers {
  public:
-  Numbers(const Transformer<float>& model, const ModelConfig& of_class, const std::optional<StartRow>& added)
-      : model_(model), added_(added), shapes_(of_class), own_(by_name(model_)), expected_(by_name(shapes_)) {}
+  Numbers(const Transformer<float>& model, const ModelConfig& of_class, const std::optional<StartRow>& added,
+          const Safetensors* head)
+      : model_(model),
+        added_(added),
+        head_(head),
+        shapes_(of_class),
+        own_(by_name(model_)),
+        expected_(by_name(shapes_)) {}
 
-  const std::vector<int64_t>& shape(const std::string& name) const { return expected_.at(name)->shape; }
+  const std::vector<int64_t>& shape(const std::string& name) const {
+    const auto place = expected_.find(name);
+    return head_ && (head_->find(name) || place == expected_.end()) ? tensor_of(*head_, name).shape
+                                                                    : place->second->shape;
+  }
 
   std::vector<float> of(const std::string& name) const {
+    if (head_ && head_->find(name)) return floats_of(*head_, name);
     const auto place = own_.find(name);
     std::vector<float> numbers = place == own_.end() ? missing(name) : own(place->second);
     if (!added_) return numbers;
@@ -45,9 +70,14 @@ class Numbers {
  private:
   std::vector<float> own(const Parameter<float>* own) const {
     std::vector<float> numbers(own->value, own->value + own->size());
-    if (own == &model_.item_table() && model_.config().scale_embeddings && !shapes_.config().scale_embeddings)
+    if (own == &output_table() && model_.config().scale_embeddings && !shapes_.config().scale_embeddings)
       for (float& x : numbers) x *= std::sqrt(static_cast<float>(model_.config().d_model));
     return numbers;
+  }
+
+  // The embeddings that the output layer may use.
+  const Parameter<float>& output_table() const {
+    return model_.config().has_decoder() ? model_.item_table() : *own_.at("source_embedding.weight");
   }
 
   // Adds the vector of the start token to the first position.
@@ -60,8 +90,7 @@ class Numbers {
 
   std::vector<float> missing(const std::string& name) const {
     const Parameter<float>& expected = *expected_.at(name);
-    if (name == "output.weight")
-      return {model_.item_table().value, model_.item_table().value + model_.item_table().size()};
+    if (name == "output.weight") return {output_table().value, output_table().value + output_table().size()};
     std::vector<float> numbers(to_size(expected.size()));  // a bias
     const Positions kind = model_.config().positions;
     if (name.ends_with(".positions.weight") && kind != Positions::none)
@@ -71,15 +100,17 @@ class Numbers {
 
   const Transformer<float>& model_;
   const std::optional<StartRow> added_;
+  const Safetensors* head_;
   const Transformer<float> shapes_;  // its values take no memory, because nothing writes to them
   Parameters own_, expected_;
 };
 
-// The numbers of a tensor: the rows of its parameters, group by group.
+// The numbers of a tensor: the rows of its parameters, group by group, behind the rows that the parameters lack.
 std::vector<float> gather(const Numbers& numbers, const TensorRule& rule) {
   std::vector<std::vector<float>> parts;
   for (const std::string& ours : rule.ours) parts.push_back(numbers.of(ours));
   std::vector<float> all;
+  if (rule.first_row > 0) all.resize(to_size(rule.first_row * numbers.shape(rule.ours.front()).at(1)));
   for (size_t g = 0; g < to_size(rule.groups); g++)
     for (const std::vector<float>& part : parts) {
       const size_t share = part.size() / to_size(rule.groups);
@@ -98,7 +129,7 @@ std::vector<float> gather(const Numbers& numbers, const TensorRule& rule) {
 std::vector<int64_t> shape_of(const Numbers& numbers, const TensorRule& rule) {
   if (rule.reshape) return rule.reshape->theirs;
   std::vector<int64_t> shape = numbers.shape(rule.ours.front());
-  shape[0] = 0;
+  shape[0] = rule.first_row;
   for (const std::string& ours : rule.ours) shape[0] += numbers.shape(ours)[0];
   if (rule.layout == Layout::columns) std::swap(shape[0], shape[1]);
   return shape;
@@ -113,32 +144,72 @@ void write_as(std::span<const float> numbers, const std::string& name, WriteByte
   write(std::as_bytes(std::span(rounded)));
 }
 
+void write_as(ExportType type, std::span<const float> numbers, const std::string& name, WriteBytes write) {
+  if (type == ExportType::float32) write_as<float>(numbers, name, write);
+  if (type == ExportType::float16) write_as<float16>(numbers, name, write);
+  if (type == ExportType::bfloat16) write_as<bfloat16>(numbers, name, write);
+}
+
+int64_t count_of(const std::vector<int64_t>& shape) {
+  int64_t size = 1;
+  for (const int64_t n : shape) size *= n;
+  return size;
+}
+
+// Throws Error for parameters that the class lacks, unless they are zeros.
+void expect_zeros(const Numbers& numbers, const ModelClass& model_class) {
+  for (const auto& [name, size] : model_class.tensors.zeros)
+    if (std::ranges::any_of(numbers.of(name), [](float x) { return x != 0; }))
+      fail("{} must be 0 for the nearest class, {}", name, model_class.type());
+}
+
+// A tensor to write: the one of a rule, or its addend.
+struct WrittenTensor {
+  const TensorRule* rule;
+  bool is_addend = false;
+};
+
 }  // namespace
 
 int64_t write_tensors(const std::string& path, const Transformer<float>& model, const ModelClass& model_class,
-                      ExportType type, const std::optional<StartRow>& added) {
-  const Numbers numbers(model, model_class.config, added);
+                      ExportType type, const std::optional<StartRow>& added, const Safetensors* head) {
+  const Numbers numbers(model, model_class.config, added, head);
+  expect_zeros(numbers, model_class);
   std::vector<TensorEntry> entries;
-  std::vector<const TensorRule*> sources;
+  std::vector<WrittenTensor> sources;
   int64_t count = 0;
-  const auto add = [&](const std::string& theirs, const TensorRule& rule) {
-    entries.push_back({theirs, kTypes[to_size(type)], shape_of(numbers, rule)});
-    sources.push_back(&rule);
-    int64_t size = 1;
-    for (const int64_t n : entries.back().shape) size *= n;
-    count += size;
+  const auto add = [&](const std::string& theirs, const WrittenTensor& source, const std::vector<int64_t>& shape) {
+    entries.push_back({theirs, kTypes[to_size(type)], shape});
+    sources.push_back(source);
+    count += count_of(shape);
   };
   for (const TensorRule& rule : model_class.tensors.rules) {
-    add(rule.theirs, rule);
+    add(rule.theirs, {&rule}, shape_of(numbers, rule));
+    if (!rule.addend.empty()) add(rule.addend, {&rule, true}, {1, numbers.shape(rule.ours.front()).at(1)});
     if (model_class.config.tied_output) continue;
-    for (const std::string& alias : rule.aliases) add(alias, rule);  // transformers shares no tables by itself then
+    for (const std::string& alias : rule.aliases)  // transformers shares no tables by itself then
+      add(alias, {&rule}, shape_of(numbers, rule));
   }
   const auto data = [&](size_t i, WriteBytes write) {
-    const std::vector<float> values = gather(numbers, *sources[i]);
-    const std::string& name = sources[i]->ours.front();
-    if (type == ExportType::float32) write_as<float>(values, name, write);
-    if (type == ExportType::float16) write_as<float16>(values, name, write);
-    if (type == ExportType::bfloat16) write_as<bfloat16>(values, name, write);
+    const auto& [rule, is_addend] = sources[i];
+    const std::vector<float> values =
+        is_addend ? std::vector<float>(to_size(count_of(entries[i].shape))) : gather(numbers, *rule);
+    write_as(type, values, rule->ours.front(), write);
+  };
+  write_safetensors(path, entries, data, {{"format", "pt"}});
+  return count;
+}
+
+int64_t write_renamed(const std::string& path, const Safetensors& from,
+                      const std::vector<std::pair<std::string, std::string>>& names, ExportType type) {
+  std::vector<TensorEntry> entries;
+  int64_t count = 0;
+  for (const auto& [ours, theirs] : names) {
+    entries.push_back({theirs, kTypes[to_size(type)], tensor_of(from, ours).shape});
+    count += count_of(entries.back().shape);
+  }
+  const auto data = [&](size_t i, WriteBytes write) {
+    write_as(type, floats_of(from, names[i].first), names[i].first, write);
   };
   write_safetensors(path, entries, data, {{"format", "pt"}});
   return count;

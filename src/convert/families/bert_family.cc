@@ -1,5 +1,9 @@
 #include "convert/families/bert_family.h"
 
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "convert/families/decoder_parts.h"
 #include "core/fail.h"
 #include "core/json.h"
 
@@ -46,6 +50,7 @@ void bert_fields(ConfigFields& fields, ModelConfig& m, const BertFields& names) 
   fields.positions("max_position_embeddings", m.max_length, kMaxBertPositions);
   fields(names.dropout, m.dropout.residual, names.default_dropout);
   fields(names.attention_dropout, m.dropout.attention, names.default_dropout);
+  if (fields.to() && names.token_types) (*fields.to())["type_vocab_size"] = std::max<int64_t>(m.token_types, 1);
 }
 
 void finish_bert(const Settings& config, ModelConfig& m, const BertFields& names) {
@@ -78,7 +83,7 @@ TensorMap bert_tensors(const ModelConfig& m, const BertNames& names, int64_t fir
                   .last_rows = m.max_length,
                   .addend = fold_types ? types : ""});
   add(map, embeddings + "LayerNorm", "encoder.embedding_norm");
-  if (m.embedding_width > 0) add(map, prefix + names.projection, "encoder.embedding_projection");
+  if (m.embedding_width > 0 && names.projection) add(map, prefix + names.projection, "encoder.embedding_projection");
   for (int64_t i = 0; i < (m.shared_layers ? 1 : m.encoder_layers); i++)
     add_layer(map, fmt::format("{}{}{}.", prefix, names.layer, i), fmt::format("encoder.layers.{}.", i), names);
   map.unused = {types, embeddings + "position_ids", embeddings + "token_type_ids"};
@@ -98,6 +103,33 @@ TensorMap bert_tensors(const ModelConfig& m, const BertNames& names, int64_t fir
                "predictions",
                "sop_classifier"};
   return map;
+}
+
+TokenHeadRule bert_token_head(const ModelConfig& m) {
+  return {.dense = "cls.predictions.transform.dense",
+          .norm = "cls.predictions.transform.LayerNorm",
+          .embeddings = "bert.embeddings.word_embeddings.weight",
+          .output = "cls.predictions.decoder.weight",
+          .bias = "cls.predictions.bias",
+          .other_bias = "cls.predictions.decoder.bias",
+          .activation = m.activation};
+}
+
+TokenHeadRule roberta_token_head(const std::string& prefix) {
+  return {.dense = "lm_head.dense",
+          .norm = "lm_head.layer_norm",
+          .embeddings = prefix + "embeddings.word_embeddings.weight",
+          .output = "lm_head.decoder.weight",
+          .bias = "lm_head.bias",
+          .other_bias = "lm_head.decoder.bias",
+          .activation = Activation::gelu};
+}
+
+void widen_bert(ModelConfig& m) {
+  if (m.has_sinusoids()) m.positions = Positions::learned;
+  if (m.embedding_width == 0) move_scale_into_table(m);
+  add_biases(m);
+  if (m.token_head != TokenHead::none) m.output_bias = true;
 }
 
 }  // namespace qkv

@@ -5,6 +5,7 @@
 
 #include "convert/config_fields.h"
 #include "convert/tensor_map.h"
+#include "convert/token_head.h"
 #include "qkv/config.h"
 
 namespace qkv {
@@ -20,6 +21,7 @@ struct BertFields {
   const char* attention_dropout = "attention_probs_dropout_prob";
   const char* default_activation = "gelu";
   double default_dropout = 0.1;
+  bool token_types = true;  // whether type_vocab_size is written
 };
 
 // Tensors of a layer.
@@ -50,5 +52,12 @@ int64_t first_roberta_position(const Settings& config);
 
 // Returns the tensors. `first_position` is the first row of the table of positions that a text uses.
 TensorMap bert_tensors(const ModelConfig& m, const BertNames& names, int64_t first_position = 0);
+
+// The layers that predict masked tokens in BERT, and in RoBERTa and MPNet, where they have the exact GELU.
+TokenHeadRule bert_token_head(const ModelConfig& m);
+TokenHeadRule roberta_token_head(const std::string& prefix);
+
+// Adds the biases that every class has, and makes sinusoids a table and a factor of the embeddings a part of them.
+void widen_bert(ModelConfig& m);
 
 }  // namespace qkv

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <nlohmann/json.hpp>
 
 #include "convert/families/decoder_parts.h"
 #include "core/fail.h"
@@ -30,6 +31,7 @@ void rotary_bert_fields(ConfigFields& fields, ModelConfig& m, const RotaryBertDe
   fields("hidden_dropout_prob", m.dropout.residual, defaults.dropout);
   fields("attention_probs_dropout_prob", m.dropout.attention, 0.0);
   rotary_fields(fields, m, {.default_base = defaults.rotary_base});
+  if (fields.to()) (*fields.to())["type_vocab_size"] = 1;
 }
 
 void finish_rotary_bert(const Settings& config, ModelConfig& m) {

@@ -106,6 +106,8 @@ size_t cluster_end(std::string_view text, size_t place) {
   return to_size(i);
 }
 
+constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
 }  // namespace
 
 void check_charsmap(std::string_view charsmap, const std::string& where) {
@@ -201,8 +203,19 @@ std::string Charsmap::apply(std::string_view text) const {
   return result;
 }
 
+std::string to_base64(std::string_view bytes) {
+  std::string text;
+  text.reserve((bytes.size() + 2) / 3 * 4);
+  for (size_t i = 0; i < bytes.size(); i += 3) {
+    const size_t count = std::min<size_t>(bytes.size() - i, 3);
+    uint32_t bits = 0;
+    for (size_t k = 0; k < 3; k++) bits = bits << 8 | (k < count ? static_cast<unsigned char>(bytes[i + k]) : 0U);
+    for (size_t k = 0; k < 4; k++) text += k <= count ? kDigits[bits >> (18 - 6 * k) & 63] : '=';
+  }
+  return text;
+}
+
 std::string from_base64(std::string_view text, const std::string& where) {
-  constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
   std::array<int, 256> value;
   value.fill(-1);
   for (size_t i = 0; i < kDigits.size(); i++) value[static_cast<unsigned char>(kDigits[i])] = static_cast<int>(i);

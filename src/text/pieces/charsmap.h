@@ -40,5 +40,7 @@ class Charsmap {
 
 // Returns the bytes of a text in base 64. Throws Error, beginning with `where`, for a text that is none.
 std::string from_base64(std::string_view text, const std::string& where);
+// Returns the text in base 64 of these bytes.
+std::string to_base64(std::string_view bytes);
 
 }  // namespace qkv

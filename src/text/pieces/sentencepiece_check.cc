@@ -185,4 +185,35 @@ std::vector<int32_t> piece_types(std::string_view model) {
   return types;
 }
 
+SentencePieceContents sentencepiece_contents(std::string_view model) {
+  const std::string where = "SentencePiece model";
+  SentencePieceContents contents;
+  MessageReader reader(model, where);
+  while (reader.next()) {
+    if (reader.is(1, Wire::bytes)) {
+      const Piece piece = read_piece(reader.bytes(), where);
+      contents.pieces.push_back({piece.text, piece.score, piece.type == 0 ? 1 : piece.type});
+    }
+    if (!reader.is(2, Wire::bytes) && !reader.is(3, Wire::bytes)) continue;
+    const bool is_trainer = reader.is(2, Wire::bytes);
+    MessageReader settings(reader.bytes(), where);
+    while (settings.next()) {
+      const auto flag = [&](uint32_t number, bool& member) {
+        if (settings.is(number, Wire::varint)) member = settings.integer() != 0;
+      };
+      if (is_trainer) {
+        if (settings.is(3, Wire::varint)) contents.kind = settings.integer();
+        flag(24, contents.space_behind);
+        flag(35, contents.byte_fallback);
+      } else {
+        if (settings.is(2, Wire::bytes)) contents.charsmap = settings.bytes();
+        flag(3, contents.space_first);
+        flag(4, contents.strips_spaces);
+        flag(5, contents.marks_spaces);
+      }
+    }
+  }
+  return contents;
+}
+
 }  // namespace qkv
