@@ -1,5 +1,5 @@
-// qkv train translate, recommend, lm and encoder: train a translator from parallel text, a recommender from a log, or a
-// language model or an encoder from plain text.
+// qkv train translate, recommend, lm, encoder, embed and classify: train a translator from parallel text, a recommender
+// from a log, a language model or an encoder from plain text, an embedder or a classifier from rows of texts.
 #include "qkv/train.h"
 
 #include <fmt/format.h>
@@ -8,6 +8,8 @@
 
 #include "commands.h"
 #include "log_options.h"
+#include "qkv/classifier_training.h"
+#include "qkv/embedder_training.h"
 #include "qkv/encoder.h"
 #include "qkv/language.h"
 #include "qkv/recommendation.h"
@@ -201,6 +203,91 @@ void add_encoder(CLI::App& train) {
   });
 }
 
+void add_embed(CLI::App& train) {
+  CLI::App* command = train.add_subcommand("embed", "Train an embedder of texts from pairs, scores or a teacher");
+  struct Options {
+    qkv::EmbedderFiles files;
+    TrainedRun run;
+    RecipeOptions recipe;
+    qkv::RankOptions ranks;
+  };
+  const auto options = std::make_shared<Options>();
+  qkv::EmbedderFiles& files = options->files;
+  command->add_option("--init", files.init, "Run to start from: an encoder, a classifier or a language model")
+      ->required()
+      ->type_name("RUN");
+  command
+      ->add_option("--train", files.train,
+                   "Rows of texts, CSV, TSV or JSON lines: an anchor, a positive and negatives, or texts and a score")
+      ->required()
+      ->type_name("FILE");
+  command->add_option("--dev", files.dev, "Rows for evaluation [default the end of the training rows]")
+      ->type_name("FILE");
+  add_out_option(*command, options->run);
+  command->add_option("--columns", files.columns, "Columns to read: names or numbers, such as query,answer or 1,3")
+      ->delimiter(',')
+      ->type_name("NAMES");
+  command->add_option("--dev-columns", files.dev_columns, "The same of the dev file [default those of --columns]")
+      ->delimiter(',')
+      ->type_name("NAMES")
+      ->group("Data");
+  command->add_option("--teacher", files.teacher, "Run that embeds texts, whose vectors are learned (distillation)")
+      ->type_name("RUN")
+      ->group("Data");
+  add_threads_option(*command);
+  add_rank_options(*command, options->ranks);
+  options->recipe.add_options(*command, qkv::recipe_options(qkv::embedder_fine_tuning()));
+  command->callback([options] {
+    const auto recipe = qkv::embedder_recipe(choice_of(*options));
+    options->run.next = fmt::format("qkv embed {} < TEXT", options->run.out);
+    show_training(options->run, recipe.training, [&](const qkv::TrainingObserver& observer) {
+      return qkv::train_embedder(options->files, recipe, options->run.out, observer, options->ranks);
+    });
+  });
+}
+
+void add_classify(CLI::App& train) {
+  CLI::App* command = train.add_subcommand("classify", "Train a classifier or a cross-encoder from labelled texts");
+  struct Options {
+    qkv::ClassifierFiles files;
+    TrainedRun run;
+    RecipeOptions recipe;
+    qkv::RankOptions ranks;
+  };
+  const auto options = std::make_shared<Options>();
+  command
+      ->add_option("--init", options->files.init,
+                   "Run that training starts from: an encoder, a classifier or a language model")
+      ->required()
+      ->type_name("RUN");
+  command
+      ->add_option("--train", options->files.train,
+                   "Rows to train on: one or two texts and a label, as CSV, TSV or JSON lines")
+      ->required()
+      ->type_name("FILE");
+  command->add_option("--dev", options->files.dev, "Rows for evaluation [default some of the rows to train on]")
+      ->type_name("FILE");
+  command
+      ->add_option("--columns", options->files.columns,
+                   "Columns of the texts and the label: names or numbers, such as 2,5 [default usual names or all]")
+      ->delimiter(',')
+      ->type_name("NAMES");
+  add_out_option(*command, options->run);
+  add_threads_option(*command);
+  add_rank_options(*command, options->ranks);
+  options->recipe.add_options(*command, qkv::recipe_options(qkv::classifier_fine_tuning()));
+  command->footer(
+      "Defaults of dropout are those of the initial run. Without --warmup-steps, the learning rate rises for a tenth\n"
+      "of the steps; with --max-steps and without --max-epochs, there is no limit of epochs.");
+  command->callback([options] {
+    const auto recipe = qkv::classifier_recipe(choice_of(*options));
+    options->run.next = fmt::format("qkv classify {} < TEXT", options->run.out);
+    show_training(options->run, recipe.training, [&](const qkv::TrainingObserver& observer) {
+      return qkv::train_classifier(options->files, recipe, options->run.out, observer, options->ranks);
+    });
+  });
+}
+
 }  // namespace
 
 void add_train_command(CLI::App& app) {
@@ -210,4 +297,6 @@ void add_train_command(CLI::App& app) {
   add_recommend(*train);
   add_lm(*train);
   add_encoder(*train);
+  add_embed(*train);
+  add_classify(*train);
 }

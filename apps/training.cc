@@ -146,6 +146,10 @@ void RecipeOptions::add_preset(CLI::App& command, const std::string& option, con
                                const std::string& names) {
   preset_ = preset;
   command.add_option(option, preset_, names)->type_name("NAME")->capture_default_str();
+  add_config(command);
+}
+
+void RecipeOptions::add_config(CLI::App& command) {
   command.add_option("--config", config_, "JSON file with values of options, by their names in training.json")
       ->type_name("FILE");
 }
@@ -154,9 +158,18 @@ void RecipeOptions::add_options(CLI::App& command, const std::string& preset, co
                                 const std::vector<qkv::RecipeOption>& values) {
   add_preset(command, "--preset", preset, "Preset of all options below: " + names);
   command.footer(fmt::format("Defaults are those of --preset {}.", preset));
+  add_values(command, values);
+}
+
+void RecipeOptions::add_options(CLI::App& command, const std::vector<qkv::RecipeOption>& values) {
+  add_config(command);
+  add_values(command, values);
+}
+
+void RecipeOptions::add_values(CLI::App& command, const std::vector<qkv::RecipeOption>& values) {
   for (const qkv::RecipeOption& o : values) {
     const bool is_flag = o.type == qkv::RecipeOption::Type::boolean;  // --lowercase alone means true
-    const bool is_list = o.type == qkv::RecipeOption::Type::list;
+    const bool is_list = o.type == qkv::RecipeOption::Type::list || o.type == qkv::RecipeOption::Type::integers;
     CLI::Option* option = command.add_option_function<std::string>(flag_of(o.name), [](const std::string&) {});
     describe(*option, {o.help, is_flag ? "true or false" : o.accepted, o.value, o.group, o.common});
     option->type_name(is_flag ? "" : is_list ? "LIST" : "VALUE" + words_of(o))->expected(is_flag ? 0 : 1, 1);

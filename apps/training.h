@@ -10,7 +10,7 @@
 #include "commands.h"
 #include "qkv/training.h"
 
-// The options of a recipe: --preset, --config, and one for each value.
+// The options of a recipe: --preset, if it has presets, --config, and one for each value.
 class RecipeOptions {
  public:
   // Adds an option for the preset and --config. `help` names the presets.
@@ -20,11 +20,16 @@ class RecipeOptions {
   void add_options(CLI::App& command, const std::string& preset, const std::string& names,
                    const std::vector<qkv::RecipeOption>& values);
 
+  // The same for a recipe without presets.
+  void add_options(CLI::App& command, const std::vector<qkv::RecipeOption>& values);
+
   qkv::RecipeChoice choice() const { return {preset_, config_, given()}; }
   const std::string& preset() const { return preset_; }
   CLI::Option* option(const std::string& name) const;  // of a value
 
  private:
+  void add_config(CLI::App& command);
+  void add_values(CLI::App& command, const std::vector<qkv::RecipeOption>& values);
   qkv::RecipeValues given() const;
 
   std::string preset_, config_;

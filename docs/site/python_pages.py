@@ -22,6 +22,8 @@ OPTIONS = {  # type of keyword arguments -> where they are described
     "RecommendationRecipe": "docs/commands.md#qkv-train-recommend",
     "LanguageRecipe": "docs/commands.md#qkv-train-lm",
     "EncoderRecipe": "docs/commands.md#qkv-train-encoder",
+    "ClassifierRecipe": "docs/commands.md#qkv-train-classify",
+    "EmbedderRecipe": "docs/commands.md#qkv-train-embed",
     "LayerOptions": "docs/commands.md#qkv-train-translate",
 }
 INDEX = """# Python names

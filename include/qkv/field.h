@@ -6,7 +6,8 @@
 //   }
 //
 // The list drives validation, JSON, the command line, the Python binding and docs/options.md. A member is a bool, a
-// number (int64_t, uint64_t, double), a std::string, a list of strings, an enum with names_of, or an optional of these.
+// number (int64_t, uint64_t, double), a std::string, a list of strings or of int64_t, an enum with names_of, or an
+// optional of these.
 #pragma once
 
 #include <cstdint>

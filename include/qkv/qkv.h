@@ -12,35 +12,40 @@
 //   qkv::quantize_run                      converts the weights of a run to 8 bits
 //   qkv::train_translator, qkv::train_recommender, qkv::train_language_model, qkv::train_encoder
 //                     train a run directory on parallel text, a log of events, or plain text
+//   qkv::train_embedder, qkv::train_classifier
+//                     train a run directory on rows of texts: pairs, scores, labels
 //   qkv::bleu, qkv::chrf   score translations
 //   qkv::layers::Encoder, qkv::layers::MultiHeadAttention, ...   run single layers forward and backward
 //   qkv::attention         computes attention on arrays
 #pragma once
 
-#include "qkv/attention.h"       // IWYU pragma: export
-#include "qkv/attention_map.h"   // IWYU pragma: export
-#include "qkv/classifier.h"      // IWYU pragma: export
-#include "qkv/config.h"          // IWYU pragma: export
-#include "qkv/embedder.h"        // IWYU pragma: export
-#include "qkv/encoder.h"         // IWYU pragma: export
-#include "qkv/error.h"           // IWYU pragma: export
-#include "qkv/evaluate.h"        // IWYU pragma: export
-#include "qkv/export.h"          // IWYU pragma: export
-#include "qkv/field.h"           // IWYU pragma: export
-#include "qkv/generator.h"       // IWYU pragma: export
-#include "qkv/import.h"          // IWYU pragma: export
-#include "qkv/jobs.h"            // IWYU pragma: export
-#include "qkv/language.h"        // IWYU pragma: export
-#include "qkv/layers.h"          // IWYU pragma: export
-#include "qkv/matrix.h"          // IWYU pragma: export
-#include "qkv/pivot.h"           // IWYU pragma: export
-#include "qkv/recommendation.h"  // IWYU pragma: export
-#include "qkv/recommender.h"     // IWYU pragma: export
-#include "qkv/runs.h"            // IWYU pragma: export
-#include "qkv/serving.h"         // IWYU pragma: export
-#include "qkv/system.h"          // IWYU pragma: export
-#include "qkv/text.h"            // IWYU pragma: export
-#include "qkv/text_head.h"       // IWYU pragma: export
-#include "qkv/text_loss.h"       // IWYU pragma: export
-#include "qkv/train.h"           // IWYU pragma: export
-#include "qkv/translator.h"      // IWYU pragma: export
+#include "qkv/attention.h"            // IWYU pragma: export
+#include "qkv/attention_map.h"        // IWYU pragma: export
+#include "qkv/classifier.h"           // IWYU pragma: export
+#include "qkv/classifier_training.h"  // IWYU pragma: export
+#include "qkv/config.h"               // IWYU pragma: export
+#include "qkv/embedder.h"             // IWYU pragma: export
+#include "qkv/embedder_training.h"    // IWYU pragma: export
+#include "qkv/encoder.h"              // IWYU pragma: export
+#include "qkv/error.h"                // IWYU pragma: export
+#include "qkv/evaluate.h"             // IWYU pragma: export
+#include "qkv/export.h"               // IWYU pragma: export
+#include "qkv/field.h"                // IWYU pragma: export
+#include "qkv/generator.h"            // IWYU pragma: export
+#include "qkv/import.h"               // IWYU pragma: export
+#include "qkv/jobs.h"                 // IWYU pragma: export
+#include "qkv/language.h"             // IWYU pragma: export
+#include "qkv/layers.h"               // IWYU pragma: export
+#include "qkv/matrix.h"               // IWYU pragma: export
+#include "qkv/pivot.h"                // IWYU pragma: export
+#include "qkv/pooling_choice.h"       // IWYU pragma: export
+#include "qkv/recommendation.h"       // IWYU pragma: export
+#include "qkv/recommender.h"          // IWYU pragma: export
+#include "qkv/runs.h"                 // IWYU pragma: export
+#include "qkv/serving.h"              // IWYU pragma: export
+#include "qkv/system.h"               // IWYU pragma: export
+#include "qkv/text.h"                 // IWYU pragma: export
+#include "qkv/text_head.h"            // IWYU pragma: export
+#include "qkv/text_loss.h"            // IWYU pragma: export
+#include "qkv/train.h"                // IWYU pragma: export
+#include "qkv/translator.h"           // IWYU pragma: export

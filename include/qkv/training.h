@@ -139,7 +139,8 @@ void visit_fields(TrainingConfig& c, Visitor&& visit) {
   visit("max_minutes", c.max_minutes,
         {"Stop after this many minutes of training; 0 is no limit", "checkpoints", kWeight});
   visit("eval_every", c.eval_every,
-        {"Steps between evaluations on the dev data; 0 means only at the end (of a recommender: once per epoch)",
+        {"Steps between evaluations on the dev data; 0 means only at the end (of a recommender or a classifier: once "
+         "per epoch)",
          "checkpoints", kCount});
   visit("save_every", c.save_every,
         {"Steps between saved states; 0 saves only after evaluations, when stopped and by save_minutes", "checkpoints",
@@ -206,9 +207,9 @@ struct Recipe {
 
 // A value of a recipe as text, with its description.
 struct RecipeOption {
-  enum class Type { boolean, integer, number, text, choice, list };
+  enum class Type { boolean, integer, number, text, choice, list, integers };
 
-  std::string name, value;  // "learning_rate", "0.005"; a list is separated by commas
+  std::string name, value;  // "learning_rate", "0.005"; elements of a list and of integers are separated by commas
   Type type = Type::text;
   std::string help;      // what it does
   std::string accepted;  // accepted values, such as "at least 0"; "" for any
@@ -217,7 +218,8 @@ struct RecipeOption {
 };
 
 // Returns the values that can be set in a recipe: a TranslationRecipe (qkv/train.h), a RecommendationRecipe
-// (qkv/recommendation.h), a LanguageRecipe (qkv/language.h) or an EncoderRecipe (qkv/encoder.h).
+// (qkv/recommendation.h), a LanguageRecipe (qkv/language.h), an EncoderRecipe (qkv/encoder.h), an EmbedderRecipe
+// (qkv/embedder_training.h) or a ClassifierRecipe (qkv/classifier_training.h).
 template <class R>
 std::vector<RecipeOption> recipe_options(const R& recipe);
 
@@ -236,8 +238,9 @@ template <class R>
 void merge_recipe_json(R& recipe, const std::string& text, const std::string& where);
 
 // The choice of a recipe, on the command line and in Python. translation_recipe (qkv/train.h), recommendation_recipe
-// (qkv/recommendation.h), language_recipe (qkv/language.h) and encoder_recipe (qkv/encoder.h) return the recipe. A
-// recommender's recipe does not depend on init and out.
+// (qkv/recommendation.h), language_recipe (qkv/language.h), encoder_recipe (qkv/encoder.h), embedder_recipe
+// (qkv/embedder_training.h) and classifier_recipe (qkv/classifier_training.h) return the recipe. A recommender's recipe
+// does not depend on init and out.
 struct RecipeChoice {
   std::string preset = {};   // "": the usual one
   std::string config = {};   // a JSON file with values by their names in training.json; "": none

@@ -10,8 +10,8 @@ qkv.Classifier                          labels of texts, and the order of texts 
 qkv.Recommender                         the next items after a history
 qkv.evaluate                            evaluation of a recommender
 qkv.Generator                           text generation with a language model
-qkv.train_translator, qkv.train_recommender, qkv.train_language_model, qkv.train_encoder
-                                        training into run directories
+qkv.train_translator, qkv.train_recommender, qkv.train_language_model, qkv.train_encoder, qkv.train_embedder,
+qkv.train_classifier                    training into run directories
 qkv.import_model, qkv.export_model      models of other projects, also from the Hugging Face hub
 qkv.quantize                            a copy of a run with 8-bit weights
 qkv.bleu, qkv.chrf                      scores of translations
@@ -44,7 +44,9 @@ from ._reports import EvaluationReport, StepReport, TrainingResult
 from ._score import BleuScore, bleu, chrf
 from ._translator import Hypothesis, TokenReport, Translation, Translator
 from ._system import active_isa, fma_peak, set_threads, threads
-from ._training import train_encoder, train_language_model, train_recommender, train_translator
+from ._training import (
+    train_classifier, train_embedder, train_encoder, train_language_model, train_recommender, train_translator,
+)
 
 Error.__module__ = "qkv"
 Error.__doc__ = """An invalid argument or file, described in one line: its name, what was found and what is accepted.
@@ -100,6 +102,8 @@ __all__ = [
     "quantize",
     "set_threads",
     "threads",
+    "train_embedder",
+    "train_classifier",
     "train_encoder",
     "train_language_model",
     "train_recommender",

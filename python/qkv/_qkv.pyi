@@ -518,3 +518,9 @@ def train_language_model(
 def train_encoder(
     arguments: dict[str, Any], options: dict[str, Any], callables: tuple[Callable[..., bool], ...]
 ) -> bool: ...
+def train_embedder(
+    arguments: dict[str, Any], options: dict[str, Any], callables: tuple[Callable[..., bool], ...]
+) -> bool: ...
+def train_classifier(
+    arguments: dict[str, Any], options: dict[str, Any], callables: tuple[Callable[..., bool], ...]
+) -> bool: ...

@@ -191,6 +191,35 @@ def _write_texts(name: str, column: Any, path: str, separator: str) -> None:
             raise _qkv.Error(f"{name}, row {row} (from 0): {problem}")
 
 
+def _write_rows(name: str, table: Any, path: str) -> None:
+    """Writes the rows of a table, or of a column of strings named "text", as JSON lines."""
+    import json
+
+    if hasattr(table, "columns"):
+        keys = list(table.column_names if hasattr(table, "column_names") else table.columns)
+        columns = {str(key): _values(f'{name}: column "{key}"', table[key]) for key in keys}
+    else:
+        columns = {"text": _values(name, table)}
+    with open(path, "w", encoding="utf-8", newline="") as file:
+        for row, values in enumerate(zip(*columns.values())):
+            try:
+                file.write(json.dumps(dict(zip(columns, values)), ensure_ascii=False, allow_nan=False) + "\n")
+            except (TypeError, ValueError) as error:
+                raise _qkv.Error(f"{name}, row {row} (from 0): {error}") from None
+
+
+@contextlib.contextmanager
+def row_file(name: str, rows: Any) -> Iterator[str]:
+    """Yields the path of rows of texts: the one given, "" for None, or of a temporary file with the table given."""
+    if rows is None or not is_tabular(rows):
+        yield "" if rows is None else os.fspath(rows)
+        return
+    with _temporary_folder() as folder, _named_as_arguments(folder):
+        path = os.path.join(folder, f"{name}.jsonl")
+        _write_rows(name, rows, path)
+        yield path
+
+
 def _temporary_folder() -> contextlib.AbstractContextManager[str]:
     import tempfile  # slow to import
 

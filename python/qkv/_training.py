@@ -1,4 +1,4 @@
-"""Training of translators, recommenders and language models into run directories."""
+"""Training of all kinds of models into run directories."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any, Callable, Iterable, Mapping, Union
 from . import _qkv
 from ._arguments import check_separator, check_text, checked_texts, documents_options
 from ._reports import EvaluationReport, Reporter, StepReport, TrainingResult
-from ._tables import Tabular, is_tabular, listed, log_files, text_files
+from ._tables import Tabular, is_tabular, listed, log_files, row_file, text_files
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from ._options import EncoderRecipe, LanguageRecipe, RecommendationRecipe, TranslationRecipe
+    from ._options import (
+        ClassifierRecipe, EmbedderRecipe, EncoderRecipe, LanguageRecipe, RecommendationRecipe, TranslationRecipe,
+    )
 
 Path = Union[str, "os.PathLike[str]"]
 Texts = Union[Path, Tabular]  # a file, or a table or column of pandas, polars or pyarrow
@@ -242,6 +244,110 @@ def train_encoder(
     """
     return _train_on_text(_qkv.train_encoder, (text, dev), tokenizer_model, init, (out, preset, config, options),
                           Reporter(on_step, on_evaluation, on_message, progress))
+
+
+@documents_options("EmbedderRecipe")
+def train_embedder(
+    train: Texts,
+    out: Path,
+    *,
+    init: Path,
+    dev: Texts | None = None,
+    columns: Iterable[str] = (),
+    dev_columns: Iterable[str] = (),
+    teacher: Path | None = None,
+    config: Path | Mapping[str, Any] | None = None,
+    on_step: Callable[[StepReport], object] | None = None,
+    on_evaluation: Callable[[EvaluationReport], object] | None = None,
+    on_message: Callable[[str], object] | None = None,
+    progress: bool | None = None,
+    **options: Unpack[EmbedderRecipe],
+) -> TrainingResult:
+    """Trains an embedder of texts on rows of texts into the run directory `out`, as `qkv train embed` does.
+
+    Texts with similar meanings get similar vectors (docs/train-embedders.md). qkv.Embedder loads the run. The same
+    arguments give the same bytes as the program. A run is resumed, and training is stopped, as by train_translator.
+
+    >>> result = qkv.train_embedder("pairs.csv", "runs/embedder", init="runs/encoder", examples=2, max_steps=2,
+    ...                             progress=False)
+    >>> result.finished, "spearman" in result.evaluation.measures
+    (True, True)
+
+    train: rows of texts, CSV, TSV or JSON lines, or a table of pandas, polars or pyarrow: an anchor, a positive and
+        negatives; two texts, or three, and a score; or one text.
+    out: run directory to write.
+    init: run to start from: an encoder, a classifier or a language model.
+    dev: rows for evaluation; by default the end of the training rows.
+    columns: columns to read: names, or numbers from "1"; by default usual names, or all columns.
+    dev_columns: the same of dev; by default those of columns.
+    teacher: run that embeds texts, whose vectors are learned (distillation).
+    config: JSON file with options, or a dict of them; those given as keyword arguments take precedence.
+    on_step: called after each step; a true result stops training after its state is saved.
+    on_evaluation: called after each evaluation; a true result stops training likewise.
+    on_message: called with lines about the data, memory and the reason for the end, which the result has as well.
+    progress: False shows no progress bar; None shows one if tqdm is installed; True requires tqdm.
+
+    qkv.set_threads sets the number of threads.
+
+    Raises qkv.Error, a ValueError, that names the file or option, and TypeError for an unknown option.
+    """
+    with row_file("train", train) as train_path, row_file("dev", dev) as dev_path, \
+            Reporter(on_step, on_evaluation, on_message, progress) as reporter:
+        arguments = {
+            "train": train_path, "dev": dev_path, "init": _path(init), "teacher": _path(teacher),
+            "columns": checked_texts("columns", columns), "dev_columns": checked_texts("dev_columns", dev_columns),
+        }
+        return _train(_qkv.train_embedder, arguments, out, None, config, options, reporter)
+
+
+@documents_options("ClassifierRecipe")
+def train_classifier(
+    train: Texts,
+    out: Path,
+    *,
+    init: Path,
+    dev: Texts | None = None,
+    columns: Iterable[str] = (),
+    config: Path | Mapping[str, Any] | None = None,
+    on_step: Callable[[StepReport], object] | None = None,
+    on_evaluation: Callable[[EvaluationReport], object] | None = None,
+    on_message: Callable[[str], object] | None = None,
+    progress: bool | None = None,
+    **options: Unpack[ClassifierRecipe],
+) -> TrainingResult:
+    """Trains a classifier or a cross-encoder on labelled texts into the run directory `out`, as `qkv train classify`
+    does.
+
+    qkv.Classifier loads the run (docs/train-classifiers.md). The same arguments give the same bytes as the program. A
+    run is resumed, and training is stopped, as by train_translator.
+
+    >>> result = qkv.train_classifier("labels.tsv", "runs/labels", init="runs/encoder", max_steps=3, progress=False)
+    >>> "accuracy" in result.evaluation.measures, qkv.Classifier("runs/labels").labels
+    (True, ['negative', 'positive'])
+
+    train: rows of one or two texts and a label: CSV, TSV or JSON lines; or a table of pandas, polars or pyarrow.
+    out: run directory to write.
+    init: run that training starts from: an encoder, a classifier or a language model.
+    dev: rows for evaluation, in the same form; by default some of the rows to train on.
+    columns: columns of the texts and the label: names, or numbers from "1"; by default usual names, or all columns.
+    config: JSON file with options, or a dict of them; those given as keyword arguments take precedence.
+    on_step: called after each step; a true result stops training after its state is saved.
+    on_evaluation: called after each evaluation; a true result stops training likewise.
+    on_message: called with lines about the data, memory and the reason for the end, which the result has as well.
+    progress: False shows no progress bar; None shows one if tqdm is installed; True requires tqdm.
+
+    The options below have defaults for fine-tuning. Those of dropout are the initial run's; without warmup_steps, the
+    learning rate rises for a tenth of the steps; with max_steps and without max_epochs, there is no limit of epochs.
+    qkv.set_threads sets the number of threads.
+
+    Raises qkv.Error, a ValueError, that names the file or option, and TypeError for an unknown option.
+    """
+    with row_file("train", train) as train_path, row_file("dev", dev) as dev_path, \
+            Reporter(on_step, on_evaluation, on_message, progress) as reporter:
+        arguments = {
+            "train": train_path, "dev": dev_path, "columns": checked_texts("columns", columns), "init": _path(init),
+        }
+        return _train(_qkv.train_classifier, arguments, out, None, config, options, reporter)
 
 
 def _train_on_text(

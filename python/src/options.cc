@@ -9,6 +9,8 @@
 
 #include "qkv/classifier.h"
 #include "qkv/embedder.h"
+#include "qkv/embedder_training.h"
+#include "qkv/classifier_training.h"
 #include "qkv/encoder.h"
 #include "qkv/error.h"
 #include "qkv/generator.h"
@@ -219,6 +221,19 @@ void OptionReader::operator()(std::string_view name, std::vector<std::string>& m
   for (const nb::handle item : value) member.push_back(string_value(fmt::format("{}[{}]", name, member.size()), item));
 }
 
+void OptionReader::operator()(std::string_view name, std::vector<int64_t>& member, const Field&) {
+  const nb::object value = take(name);
+  if (!value.is_valid()) return;
+  if (nb::isinstance<nb::str>(value) || !PyObject_HasAttrString(value.ptr(), "__iter__"))
+    refuse(name, "a list of whole numbers", value);
+  member.clear();
+  for (const nb::handle item : value) {
+    const nb::object index = index_of(item);
+    member.push_back(index.is_valid() ? PyLong_AsLongLong(index.ptr()) : -1);
+    if (PyErr_Occurred()) refuse(fmt::format("{}[{}]", name, member.size() - 1), "a whole number", item);
+  }
+}
+
 size_t OptionReader::choose(std::string_view name, const std::vector<std::string_view>& names, size_t otherwise) {
   const nb::object value = take(name);
   if (!value.is_valid()) return otherwise;
@@ -285,6 +300,8 @@ void bind_options(nb::module_& m) {
     all["RecommendationRecipe"] = recipe_fields(recipe_options(recommendation_preset(kRecommendationPreset)));
     all["LanguageRecipe"] = recipe_fields(recipe_options(language_preset(kLanguagePreset)));
     all["EncoderRecipe"] = recipe_fields(recipe_options(encoder_preset(kEncoderPreset)));
+    all["EmbedderRecipe"] = recipe_fields(recipe_options(embedder_fine_tuning()));
+    all["ClassifierRecipe"] = recipe_fields(recipe_options(classifier_fine_tuning()));
     return all;
   });
 }

@@ -27,6 +27,7 @@ class OptionReader {
   void operator()(std::string_view name, double& member, const Field& field = {});
   void operator()(std::string_view name, std::string& member, const Field& field = {});
   void operator()(std::string_view name, std::vector<std::string>& member, const Field& field = {});
+  void operator()(std::string_view name, std::vector<int64_t>& member, const Field& field = {});
   template <class Enum>
   requires std::is_enum_v<Enum>
   void operator()(std::string_view name, Enum& member, const Field& = {}) {

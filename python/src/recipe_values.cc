@@ -23,6 +23,8 @@ std::string python_type(const RecipeOption& option) {
       return "str";
     case Type::list:
       return "Iterable[str]";
+    case Type::integers:
+      return "Iterable[int]";
     case Type::choice:
       break;
   }
@@ -41,6 +43,7 @@ std::string python_default(const RecipeOption& option) {
     case Type::choice:
       return fmt::format("'{}'", option.value);
     case Type::list:
+    case Type::integers:
       return option.value.empty() ? "()" : fmt::format("\"{}\"", option.value);
     default:
       return option.value;
@@ -64,6 +67,8 @@ std::string value_text(OptionReader& reader, const RecipeOption& option) {
       return fmt::format("{}", read<double>(reader, option));
     case Type::list:
       return fmt::format("{}", fmt::join(read<std::vector<std::string>>(reader, option), ","));
+    case Type::integers:
+      return fmt::format("{}", fmt::join(read<std::vector<int64_t>>(reader, option), ","));
     default:
       return read<std::string>(reader, option);
   }

@@ -8,6 +8,8 @@
 
 #include "bindings.h"
 #include "options.h"
+#include "qkv/classifier_training.h"
+#include "qkv/embedder_training.h"
 #include "qkv/encoder.h"
 #include "qkv/error.h"
 #include "qkv/field.h"
@@ -177,6 +179,36 @@ bool train_encoder(const nb::dict& arguments, const nb::dict& values, const nb::
       });
 }
 
+bool train_embedder(const nb::dict& arguments, const nb::dict& values, const nb::tuple& callables) {
+  EmbedderFiles files;
+  OptionReader reader(arguments);
+  reader("init", files.init);
+  reader("train", files.train);
+  reader("dev", files.dev);
+  reader("columns", files.columns);
+  reader("dev_columns", files.dev_columns);
+  reader("teacher", files.teacher);
+  const RecipeChoice choice =
+      read_choice(reader, files.init, recipe_options(embedder_fine_tuning()), values, "train_embedder");
+  return train_with(callables, [&](const TrainingObserver& observer) {
+    return qkv::train_embedder(files, embedder_recipe(choice), choice.out, observer);
+  });
+}
+
+bool train_classifier(const nb::dict& arguments, const nb::dict& values, const nb::tuple& callables) {
+  ClassifierFiles files;
+  OptionReader reader(arguments);
+  reader("train", files.train);
+  reader("dev", files.dev);
+  reader("columns", files.columns);
+  reader("init", files.init);
+  const auto options = recipe_options(classifier_fine_tuning());
+  const RecipeChoice choice = read_choice(reader, files.init, options, values, "train_classifier");
+  return train_with(callables, [&](const TrainingObserver& observer) {
+    return qkv::train_classifier(files, classifier_recipe(choice), choice.out, observer);
+  });
+}
+
 // Returns pairs of a name and measures.
 std::vector<std::pair<std::string, Measures>> pairs_of(const std::vector<EvaluationReport::Candidate>& candidates) {
   std::vector<std::pair<std::string, Measures>> pairs;
@@ -215,6 +247,8 @@ void bind_training(nb::module_& m) {
   m.def("train_recommender", train_recommender);
   m.def("train_language_model", train_language_model);
   m.def("train_encoder", train_encoder);
+  m.def("train_embedder", train_embedder);
+  m.def("train_classifier", train_classifier);
 }
 
 }  // namespace qkv::python

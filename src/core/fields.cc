@@ -35,6 +35,10 @@ std::string found(const json& value) {
   return value.is_structured() ? fmt::format("an {}", value.type_name()) : value.dump();
 }
 
+bool fits_in_64_bits(const json& integer) {
+  return !integer.is_number_unsigned() || integer.get<uint64_t>() <= uint64_t{std::numeric_limits<int64_t>::max()};
+}
+
 }  // namespace
 
 std::string to_string(const Range& range) {
@@ -74,6 +78,10 @@ void FieldWriter::operator()(std::string_view name, const std::vector<std::strin
   std::vector<std::string> quoted;
   for (const std::string& text : value) quoted.push_back(quote(text));
   add(name, fmt::format("[{}]", fmt::join(quoted, ", ")));
+}
+
+void FieldWriter::operator()(std::string_view name, const std::vector<int64_t>& value, const Field&) {
+  add(name, fmt::format("[{}]", fmt::join(value, ", ")));
 }
 
 std::string FieldWriter::quote(std::string_view text) { return json_string(text); }
@@ -117,8 +125,7 @@ void FieldReader::operator()(std::string_view name, int64_t& member, const Field
   const json* value = find(name);
   if (!value) return;
   if (!value->is_number_integer()) fail("{}: {} must be an integer (is {})", where_, name, found(*value));
-  if (value->is_number_unsigned() && value->get<uint64_t>() > uint64_t{std::numeric_limits<int64_t>::max()})
-    fail("{}: {} must fit in 64 bits (is {})", where_, name, found(*value));
+  if (!fits_in_64_bits(*value)) fail("{}: {} must fit in 64 bits (is {})", where_, name, found(*value));
   member = value->get<int64_t>();
 }
 
@@ -150,6 +157,15 @@ void FieldReader::operator()(std::string_view name, std::vector<std::string>& me
   if (!value->is_array() || !std::ranges::all_of(*value, is_string))
     fail("{}: {} must be an array of strings (is {})", where_, name, found(*value));
   member = value->get<std::vector<std::string>>();
+}
+
+void FieldReader::operator()(std::string_view name, std::vector<int64_t>& member, const Field&) {
+  const json* value = find(name);
+  if (!value) return;
+  const auto is_valid = [](const json& number) { return number.is_number_integer() && fits_in_64_bits(number); };
+  if (!value->is_array() || !std::ranges::all_of(*value, is_valid))
+    fail("{}: {} must be an array of integers of 64 bits (is {})", where_, name, found(*value));
+  member = value->get<std::vector<int64_t>>();
 }
 
 size_t FieldReader::choose(std::string_view name, std::span<const std::string_view> names, size_t otherwise) {
@@ -187,6 +203,9 @@ void RangeChecker::operator()(std::string_view name, uint64_t value, const Field
 }
 void RangeChecker::operator()(std::string_view name, double value, const Field& field) const {
   check_range(where_, name, value, field);
+}
+void RangeChecker::operator()(std::string_view name, const std::vector<int64_t>& values, const Field& field) const {
+  for (const int64_t value : values) check_range(where_, name, value, field);
 }
 
 }  // namespace qkv

@@ -43,6 +43,7 @@ class FieldWriter {
   void operator()(std::string_view name, double value, const Field& = {});  // throws Error if not finite
   void operator()(std::string_view name, const std::string& value, const Field& = {});
   void operator()(std::string_view name, const std::vector<std::string>& value, const Field& = {});
+  void operator()(std::string_view name, const std::vector<int64_t>& value, const Field& = {});
   template <class Enum>
   requires std::is_enum_v<Enum>
   void operator()(std::string_view name, Enum value, const Field& = {}) { add(name, quote(name_of(value))); }
@@ -75,6 +76,7 @@ class FieldReader {
   void operator()(std::string_view name, double& member, const Field& = {});
   void operator()(std::string_view name, std::string& member, const Field& = {});
   void operator()(std::string_view name, std::vector<std::string>& member, const Field& = {});
+  void operator()(std::string_view name, std::vector<int64_t>& member, const Field& = {});
   template <class Enum>
   requires std::is_enum_v<Enum>
   void operator()(std::string_view name, Enum& member, const Field& = {}) {
@@ -112,6 +114,7 @@ class RangeChecker {
   void operator()(std::string_view name, int64_t value, const Field& field) const;
   void operator()(std::string_view name, uint64_t value, const Field& field) const;
   void operator()(std::string_view name, double value, const Field& field) const;
+  void operator()(std::string_view name, const std::vector<int64_t>& values, const Field& field) const;
   template <class Value>
   void operator()(std::string_view name, const std::optional<Value>& value, const Field& field) const {
     if (value) (*this)(name, *value, field);

@@ -24,4 +24,9 @@ void pool_rows_backward(Matrix<const Real> h, std::span<const int32_t> offsets, 
 template <class Real>
 void normalize_rows(Matrix<Real> v);
 
+// Assigns dv from dy, the gradient of the normalized rows y = v / ‖v‖: dv_n = (dy_n − (y_n · dy_n) y_n) / ‖v_n‖. A row
+// whose norm is below 10⁻¹² gets 0. v, dy, dv: [N, d]; dv may be dy.
+template <class Real>
+void normalize_rows_backward(Matrix<const Real> v, Matrix<const Real> dy, Matrix<Real> dv);
+
 }  // namespace qkv

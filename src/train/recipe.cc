@@ -12,6 +12,8 @@
 #include "core/json.h"
 #include "core/system/file_descriptor.h"
 #include "io/runs/run_directory.h"
+#include "qkv/classifier_training.h"
+#include "qkv/embedder_training.h"
 #include "qkv/encoder.h"
 #include "qkv/language.h"
 #include "qkv/recommendation.h"
@@ -42,6 +44,28 @@ void visit_recipe(EncoderRecipe& recipe, Visitor&& visit) {
   visit_fields(recipe.encoder, visit);
 }
 
+// Visits the values of a model that may change when it is trained further.
+template <class Visitor>
+void visit_dropout(ModelConfig& model, Visitor&& visit) {
+  visit_fields(model, [&](std::string_view name, auto& value, const Field& field) {
+    if (name.ends_with("dropout")) visit(name, value, field);
+  });
+}
+
+template <class Visitor>
+void visit_recipe(EmbedderRecipe& recipe, Visitor&& visit) {
+  visit_dropout(recipe.model, visit);
+  visit_fields(recipe.training, visit);
+  visit_fields(recipe.embedder, visit);
+}
+
+template <class Visitor>
+void visit_recipe(ClassifierRecipe& recipe, Visitor&& visit) {
+  visit_dropout(recipe.model, visit);
+  visit_fields(recipe.training, visit);
+  visit_fields(recipe.labels, visit);
+}
+
 template <class Visitor>
 void visit_recipe(RecommendationRecipe& recipe, Visitor&& visit) {
   visit_fields(recipe.model, visit);
@@ -67,6 +91,10 @@ std::string_view shown_group(std::string_view group) {
   return std::ranges::find(kOfModel, group) != std::end(kOfModel) ? "model" : group;
 }
 
+template <class Value>
+inline constexpr bool kIsList =
+    std::is_same_v<Value, std::vector<std::string>> || std::is_same_v<Value, std::vector<int64_t>>;
+
 template <class R>
 struct OptionLister {
   std::vector<RecipeOption> options;
@@ -80,9 +108,9 @@ struct OptionLister {
     option.group = shown_group(field.group);
     option.common = field.visibility == Visibility::common;
     using Type = RecipeOption::Type;
-    if constexpr (std::is_same_v<Value, std::vector<std::string>>) {
+    if constexpr (kIsList<Value>) {
       option.value = fmt::format("{}", fmt::join(value, ","));
-      option.type = Type::list;
+      option.type = std::is_same_v<Value, std::vector<int64_t>> ? Type::integers : Type::list;
     } else if constexpr (std::is_enum_v<Value>) {
       option.value = name_of(value);
       option.type = Type::choice;
@@ -112,24 +140,28 @@ struct OptionChecker {
   }
 };
 
-// Finds out whether the values of an option are strings in JSON, or lists of strings.
+// Finds out whether the values of an option are strings in JSON, or lists of strings or of numbers.
 struct TextFinder {
   std::string_view option;
-  bool found = false, is_list = false;
+  bool found = false, is_list = false, has_numbers = false;
 
   template <class Value>
   void operator()(std::string_view name, const Value&, const Field&) {
     if (name != option) return;
     found = std::is_enum_v<Value> || std::is_same_v<Value, std::string>;
-    is_list = std::is_same_v<Value, std::vector<std::string>>;
+    is_list = kIsList<Value>;
+    has_numbers = std::is_same_v<Value, std::vector<int64_t>>;
   }
 };
 
-nlohmann::json list_from(std::string_view text) {
+// Elements of a list of numbers that are no JSON stay strings, which are refused later.
+nlohmann::json list_from(std::string_view text, bool has_numbers) {
   nlohmann::json list = nlohmann::json::array();
   while (!text.empty()) {
     const size_t comma = std::min(text.find(','), text.size());
-    if (comma > 0) list.push_back(std::string(text.substr(0, comma)));
+    const std::string element(text.substr(0, comma));
+    const bool is_json = has_numbers && nlohmann::json::accept(element);
+    if (comma > 0) list.push_back(is_json ? nlohmann::json::parse(element) : nlohmann::json(element));
     text.remove_prefix(std::min(comma + 1, text.size()));
   }
   return list;
@@ -171,6 +203,9 @@ void follow(EncoderRecipe& recipe, const nlohmann::json& given) {
   follow(recipe.model, given);
   add_names(recipe.given, given);
 }
+
+void follow(EmbedderRecipe& recipe, const nlohmann::json& given) { add_names(recipe.given, given); }
+void follow(ClassifierRecipe& recipe, const nlohmann::json& given) { add_names(recipe.given, given); }
 
 template <class R>
 using RecipeOf = R (*)(const std::string&);
@@ -226,7 +261,9 @@ void set_recipe_options(R& recipe, const RecipeValues& values) {
     TextFinder finder{name};
     visit_recipe(recipe, finder);
     const bool is_text = finder.found || !nlohmann::json::accept(value);  // refused later, with the type expected
-    given[name] = finder.is_list ? list_from(value) : is_text ? nlohmann::json(value) : nlohmann::json::parse(value);
+    given[name] = finder.is_list ? list_from(value, finder.has_numbers)
+                  : is_text      ? nlohmann::json(value)
+                                 : nlohmann::json::parse(value);
   }
   merge_recipe_json(recipe, given.dump(), "recipe");
 }
@@ -240,18 +277,26 @@ template std::vector<RecipeOption> recipe_options(const TranslationRecipe&);
 template std::vector<RecipeOption> recipe_options(const RecommendationRecipe&);
 template std::vector<RecipeOption> recipe_options(const LanguageRecipe&);
 template std::vector<RecipeOption> recipe_options(const EncoderRecipe&);
+template std::vector<RecipeOption> recipe_options(const EmbedderRecipe&);
+template std::vector<RecipeOption> recipe_options(const ClassifierRecipe&);
 template void merge_recipe_json(TranslationRecipe&, const std::string&, const std::string&);
 template void merge_recipe_json(RecommendationRecipe&, const std::string&, const std::string&);
 template void merge_recipe_json(LanguageRecipe&, const std::string&, const std::string&);
 template void merge_recipe_json(EncoderRecipe&, const std::string&, const std::string&);
+template void merge_recipe_json(EmbedderRecipe&, const std::string&, const std::string&);
+template void merge_recipe_json(ClassifierRecipe&, const std::string&, const std::string&);
 template void set_recipe_options(TranslationRecipe&, const RecipeValues&);
 template void set_recipe_options(RecommendationRecipe&, const RecipeValues&);
 template void set_recipe_options(LanguageRecipe&, const RecipeValues&);
 template void set_recipe_options(EncoderRecipe&, const RecipeValues&);
+template void set_recipe_options(EmbedderRecipe&, const RecipeValues&);
+template void set_recipe_options(ClassifierRecipe&, const RecipeValues&);
 template void set_recipe_option(TranslationRecipe&, const std::string&, const std::string&);
 template void set_recipe_option(RecommendationRecipe&, const std::string&, const std::string&);
 template void set_recipe_option(LanguageRecipe&, const std::string&, const std::string&);
 template void set_recipe_option(EncoderRecipe&, const std::string&, const std::string&);
+template void set_recipe_option(EmbedderRecipe&, const std::string&, const std::string&);
+template void set_recipe_option(ClassifierRecipe&, const std::string&, const std::string&);
 
 void check(const TextConfig& config) { check_ranges(config, "training: "); }
 void check(const LanguageConfig& config) { check_ranges(config, "training: "); }
@@ -260,6 +305,13 @@ void check(const EncoderConfig& config) {
   if (const double sum = config.mask_token_share + config.random_token_share; sum > 1)
     fail("training: mask_token_share and random_token_share must add up to at most 1 (add up to {:g})", sum);
 }
+void check(const EmbedderConfig& config) {
+  check_ranges(config, "training: ");
+  const bool is_given = config.score_min != 0 || config.score_max != 0;
+  if (is_given && config.score_min >= config.score_max)
+    fail("training: score_max must be above score_min (are {:g} and {:g})", config.score_max, config.score_min);
+}
+void check(const LabelTrainingConfig& config) { check_ranges(config, "training: "); }
 void check(const RecommendationConfig& config) { check_ranges(config, "training: "); }
 void check(const TrainingConfig& config) { check_ranges(config, "training: "); }
 
@@ -282,6 +334,25 @@ EncoderRecipe encoder_recipe(const RecipeChoice& choice) {
                                              : fine_tuning_of(choice, encoder_fine_tuning);
   recipe.fit = true;
   return with_values(std::move(recipe), choice);
+}
+
+EmbedderRecipe embedder_recipe(const RecipeChoice& choice) {
+  if (choice.init.empty()) fail("training: init must name the run that training starts from");
+  EmbedderRecipe recipe = fine_tuning_of<EmbedderRecipe>(choice, embedder_fine_tuning);
+  recipe.fit = true;
+  recipe = with_values(std::move(recipe), choice);
+  if (recipe.given.contains("max_steps") && !recipe.given.contains("max_epochs")) recipe.training.max_epochs = 0;
+  return recipe;
+}
+
+ClassifierRecipe classifier_recipe(const RecipeChoice& choice) {
+  if (choice.init.empty() && !std::filesystem::exists(choice.out))
+    fail("training: init must name the run that training starts from");
+  ClassifierRecipe recipe = fine_tuning_of<ClassifierRecipe>(choice, classifier_fine_tuning);
+  recipe.fit = true;
+  recipe = with_values(std::move(recipe), choice);
+  if (recipe.given.contains("max_steps") && !recipe.given.contains("max_epochs")) recipe.training.max_epochs = 0;
+  return recipe;
 }
 
 RecommendationRecipe recommendation_recipe(const RecipeChoice& choice) {

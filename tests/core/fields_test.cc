@@ -1,6 +1,7 @@
 // One list of fields writes, reads, overrides and checks a struct of options.
 #include "core/fields.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -126,6 +127,7 @@ struct Limits {
   int64_t beam = 5;
   double top_p = 1, rate = 0, share = 0.1, any = 0;
   std::optional<int64_t> length = {};
+  std::vector<int64_t> widths = {};
 };
 
 template <class Visitor>
@@ -136,6 +138,7 @@ void visit_fields(Limits& o, Visitor&& visit) {
   visit("share", o.share, {"Share", "data", above(0)});
   visit("any", o.any, "Any number");
   visit("length", o.length, {"Length", "search", at_least(1)});
+  visit("widths", o.widths, {"Widths", "model", at_least(1)});
 }
 
 TEST(Fields, ErrorsOfRangesNameTheFieldTheRangeAndTheValue) {
@@ -155,8 +158,19 @@ TEST(Fields, ErrorsOfRangesNameTheFieldTheRangeAndTheValue) {
   EXPECT_EQ(error(&Limits::any, -1e300), "");
   EXPECT_EQ(error(&Limits::any, std::nan("")), "any must be finite (is nan)");
   EXPECT_EQ(error(&Limits::length, 0), "length must be at least 1 (is 0)");
+  EXPECT_EQ(error(&Limits::widths, std::vector<int64_t>{4, 0}), "widths must be at least 1 (is 0)");
   EXPECT_EQ(error_of([] { check_ranges(Limits{.beam = 0}, "training: "); }),
             "training: beam must be between 1 and 16 (is 0)");
+}
+
+TEST(Fields, ListsOfIntegersSurviveARoundTrip) {
+  Limits read;
+  fields_from_json(read, json_from_fields(Limits{.widths = {64, -1}}), "", Missing::refused);
+  EXPECT_EQ(read.widths, (std::vector<int64_t>{64, -1}));
+  for (const auto& [text, found] : {std::pair{"[1.5]", "an array"}, {"[9223372036854775808]", "an array"}, {"3", "3"}})
+    EXPECT_EQ(
+        error_of([&] { fields_from_json(read, fmt::format("{{\"widths\": {}}}", text), "o.json", Missing::kept); }),
+        fmt::format("o.json: widths must be an array of integers of 64 bits (is {})", found));
 }
 
 TEST(Fields, NearestNameIsAFewEditsAway) {

@@ -74,6 +74,27 @@ def test_masks_of_an_encoder_do_not_depend_on_the_number_of_ranks(corpus, tmp_pa
     expect_same(tmp_path / "2", tmp_path / "1")
 
 
+def test_a_classifier_does_not_depend_on_the_number_of_ranks(corpus, tmp_path):
+    qkv(*commands(corpus, tmp_path)["encoder"], "--max-steps", 1, "--out", tmp_path / "encoder")
+    words = (tmp_path / "text.txt").read_text().splitlines()
+    for name, options, label in (
+            ("labels", [], lambda i, line: str("red" in line)),
+            ("several", ["--label-separator", ","], lambda i, line: ",".join(sorted(set(line.split()))[i % 3:])),
+            ("queries", ["--loss", "listwise"], lambda i, line: f"{line}\t{i % 3}")):
+        rows = [f"q{i // 5}\t{label(i, line)}" if name == "queries" else f"{line}\t{label(i, line)}"
+                for i, line in enumerate(words)]
+        (tmp_path / f"{name}.tsv").write_text("".join(row + "\n" for row in rows))
+        command = ["train", "classify", "--init", tmp_path / "encoder", "--train", tmp_path / f"{name}.tsv", *options,
+                   "--dev-share", "0.9", "--examples", 4, "--batch-tokens", 32, "--max-steps", 4, "--eval-every", 2,
+                   "--shards", 4, "--threads", 1]
+        qkv(*command, "--out", tmp_path / f"{name}-1")
+        for size in (2, 3):
+            expect_success(run_job(size, [*command, "--out", tmp_path / f"{name}-{size}"]))
+            expect_same(tmp_path / f"{name}-{size}", tmp_path / f"{name}-1")
+            head = (tmp_path / f"{name}-{size}/classifier.safetensors").read_bytes()
+            assert head == (tmp_path / f"{name}-1/classifier.safetensors").read_bytes()
+
+
 def test_a_dev_text_of_fewer_lines_than_ranks_is_evaluated(corpus, tmp_path):
     for side in ("en", "de"):
         (tmp_path / f"dev.{side}").write_text("Haus.\n")

@@ -21,6 +21,8 @@ METHODS = {
     "RecommendationRecipe": qkv.train_recommender,
     "LanguageRecipe": qkv.train_language_model,
     "EncoderRecipe": qkv.train_encoder,
+    "ClassifierRecipe": qkv.train_classifier,
+    "EmbedderRecipe": qkv.train_embedder,
 }
 
 

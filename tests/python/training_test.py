@@ -20,6 +20,7 @@ TRANSLATION = {"encoder_layers": 1, "decoder_layers": 1, "d_model": 32, "ffn": 3
                "batch_tokens": 256, "max_length": 40, "warmup_steps": 20, "max_steps": 8, "eval_every": 4}
 ENCODER = {"d_model": 16, "heads": 2, "encoder_layers": 1, "ffn": 16, "max_length": 16, "batch_tokens": 256,
            "vocab_size": 40, "warmup_steps": 2, "max_steps": 8}
+CLASSIFIER = {"examples": 4, "learning_rate": 0.01, "max_steps": 6, "eval_every": 3, "dev_share": 0.2}
 RECOMMENDATION = {"d_model": 16, "ffn": 16, "max_length": 20, "batch_tokens": 512, "max_steps": 8}
 
 
@@ -81,6 +82,65 @@ def test_an_encoder_has_the_bytes_of_the_program(text, run_program, tmp_path):
     further = qkv.train_encoder(text, tmp_path / "further", init=tmp_path / "python", lines=True, max_steps=2,
                                 batch_tokens=256, progress=False)
     assert further.messages[0].startswith(f"starting from {tmp_path / 'python'}: learning_rate 0.0002")
+
+
+def test_an_embedder_has_the_bytes_of_the_program(text, run_program, tmp_path):
+    encoder, rows = tmp_path / "encoder", tmp_path / "rows.csv"
+    qkv.train_encoder(text, encoder, lines=True, progress=False, **ENCODER)
+    rows.write_text("sentence1,sentence2,score\n" + "".join(f"{i},{i + j},{j}\n" for i in range(10) for j in range(3)))
+    options = {"max_steps": 4, "examples": 8, "dense": 6, "learning_rate": 0.001}
+    run_program("train", "embed", "--init", encoder, "--train", rows, "--out", tmp_path / "program", *flags(options),
+                "--matryoshka", "4,2", "--threads", 1)
+    result = qkv.train_embedder(rows, tmp_path / "python", init=encoder, matryoshka=[4, 2], progress=False, **options)
+    expect_same_bytes(tmp_path / "program", tmp_path / "python")
+    assert set(result.evaluation.measures) == {"loss", "spearman", "spearman (4)", "spearman (2)"}
+    assert qkv.Embedder(tmp_path / "python").embed(["0123", "9876"]).shape == (2, 6)
+
+
+def test_an_embedder_is_trained_on_tables(text, tmp_path):
+    polars = pytest.importorskip("polars")
+    encoder, rows = tmp_path / "encoder", tmp_path / "rows.jsonl"
+    qkv.train_encoder(text, encoder, lines=True, progress=False, **ENCODER)
+    table = {"a": ["1", "2", 'a "line"\n', "4"] * 5, "b": ["5", "6", "7", "8"] * 5}
+    rows.write_text("".join(json.dumps({"a": a, "b": b}) + "\n" for a, b in zip(*table.values())))
+    options = {"init": encoder, "columns": ["b", "a"], "max_steps": 2, "examples": 8, "progress": False}
+    qkv.train_embedder(rows, tmp_path / "file", **options)
+    qkv.train_embedder(polars.DataFrame(table), tmp_path / "table", **options)
+    expect_same_bytes(tmp_path / "file", tmp_path / "table")
+    with pytest.raises(qkv.Error, match=r"^train.jsonl:2: column \"a\" is empty$"):
+        qkv.train_embedder(polars.DataFrame({"a": ["1", ""], "b": ["1", "2"]}), tmp_path / "none", **options)
+def test_a_classifier_has_the_bytes_of_the_program(text, run_program, tmp_path):
+    encoder = tmp_path / "encoder"
+    qkv.train_encoder(text, encoder, lines=True, progress=False, **{**ENCODER, "max_steps": 1})
+    rows = [(f"{i % 10}{i % 7} {i}", "odd" if i % 2 else "even") for i in range(60)]
+    (tmp_path / "rows.csv").write_text("digits,kind\n" + "".join(f"{text},{label}\n" for text, label in rows))
+    run_program("train", "classify", "--init", encoder, "--train", tmp_path / "rows.csv", "--columns", "digits,kind",
+                "--out", tmp_path / "program", *flags(CLASSIFIER), "--threads", 1)
+    arguments = {"init": encoder, "columns": ["digits", "kind"], "progress": False, **CLASSIFIER}
+    result = qkv.train_classifier(tmp_path / "rows.csv", tmp_path / "python", **arguments)
+    expect_same_bytes(tmp_path / "program", tmp_path / "python")
+    assert set(result.evaluation.measures) == {"loss", "accuracy", "f1_macro", "f1_micro"}
+    classifier = qkv.Classifier(tmp_path / "python")
+    assert classifier.labels == ["even", "odd"]
+    assert sum(found.score for found in classifier.classify(["12 3"], top=0)[0]) == pytest.approx(1)
+    with pytest.raises(qkv.Error, match="^training: init must name the run that training starts from$"):
+        qkv.train_classifier(tmp_path / "rows.csv", tmp_path / "none", init="")
+    with pytest.raises(TypeError, match="unexpected keyword argument 'd_model'"):
+        qkv.train_classifier(tmp_path / "rows.csv", tmp_path / "none", init=encoder, d_model=3)
+
+    polars = pytest.importorskip("polars")
+    table = polars.DataFrame({"kind": [label for _, label in rows], "digits": [text for text, _ in rows]})
+    qkv.train_classifier(table, tmp_path / "table", **arguments)
+    expect_same_weights(tmp_path / "python", tmp_path / "table")
+    with pytest.raises(qkv.Error, match=r'^train\.jsonl:2: the text is empty$'):
+        qkv.train_classifier(polars.DataFrame({"text": ["a", ""], "label": ["x", "y"]}), tmp_path / "none", init=encoder)
+    with pytest.raises(qkv.Error, match="^train.jsonl: must have two columns"):
+        qkv.train_classifier(table["digits"], tmp_path / "none", init=encoder)
+
+
+def expect_same_weights(a, b):
+    for name in ("model.safetensors", "classifier.safetensors"):
+        assert (a / name).read_bytes() == (b / name).read_bytes()
 
 
 def test_a_fine_tuned_translator_has_the_bytes_of_the_program(trained, corpus, run_program, tmp_path):
@@ -274,6 +334,11 @@ def translator(**options):
      "training: mask_share must be above 0 and below 1 (is 2)"),
     (lambda: qkv.train_encoder("nowhere.txt", "nowhere", decoder_layers=2), TypeError,
      "train_encoder() got an unexpected keyword argument 'decoder_layers'"),
+    (lambda: qkv.train_embedder("nowhere.csv", "nowhere", init="nowhere"), qkv.Error, "nowhere: is not a run directory"),
+    (lambda: qkv.train_embedder("nowhere.csv", "nowhere", init="nowhere", matryoshka=["a"]), qkv.Error,
+     "matryoshka[0] must be a whole number (is 'a')"),
+    (lambda: qkv.train_embedder("nowhere.csv", "nowhere", init="nowhere", columns="a,b"), qkv.Error,
+     "columns must be a list of str (is 'a,b')"),
     (lambda: qkv.train_language_model("nowhere.txt", "nowhere", unit="words"), qkv.Error,
      "recipe: unit must be one of characters, bytes, "),
 ])

@@ -25,7 +25,7 @@ using testing::with_threads;
 
 std::vector<TrainingCase> cases(const TempDir& directory) {
   return {testing::translation_case(directory), testing::recommendation_case(directory),
-          testing::language_case(directory), testing::encoder_case(directory)};
+          testing::language_case(directory), testing::encoder_case(directory), testing::classifier_case(directory)};
 }
 
 TEST(Shards, ChangeNoByteWithTheNumberOfThreadsOrWhenResumed) {

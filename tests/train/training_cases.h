@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/random.h"
+#include "qkv/classifier_training.h"
 #include "qkv/encoder.h"
 #include "qkv/language.h"
 #include "qkv/recommendation.h"
@@ -95,6 +96,31 @@ inline TrainingCase encoder_case(const TempDir& directory) {
             merge_recipe_json(recipe, kSmallEncoder, "");
             merge_recipe_json(recipe, json, "");
             return train_encoder({{directory / "lines.txt"}}, recipe, out, observer);
+          }};
+}
+
+// Values for a classifier that is trained for a few steps.
+inline constexpr const char* kSmallClassifier =
+    R"({"examples": 12, "batch_tokens": 64, "warmup_steps": 0, "learning_rate": 0.01, "dropout": 0.2, "max_epochs": 0,
+    "ema_decay": 0.9, "schedule": "constant"})";
+
+// Starts from an encoder that is trained for a step.
+inline TrainingCase classifier_case(const TempDir& directory) {
+  spill(directory / "lines.txt", lines_of_sentences(300, 4));
+  EncoderRecipe recipe = encoder_preset("encoder-tiny");
+  merge_recipe_json(recipe, kSmallEncoder, "");
+  merge_recipe_json(recipe, R"({"max_steps": 1})", "");
+  EXPECT_TRUE(train_encoder({{directory / "lines.txt"}}, recipe, directory / "initial", {}));
+  std::string rows;
+  for (const std::string& sentence : sentences(100, 5))
+    rows += fmt::format("{}\t{}\n", sentence, sentence.size() > 30 ? "long" : "short");
+  spill(directory / "rows.tsv", rows);
+  return {"classify", [&](const std::string& json, const std::string& out, const TrainingObserver& observer) {
+            ClassifierRecipe classifier = classifier_fine_tuning(directory / "initial");
+            merge_recipe_json(classifier, kSmallClassifier, "");
+            merge_recipe_json(classifier, json, "");
+            const ClassifierFiles files{.train = directory / "rows.tsv", .init = directory / "initial"};
+            return train_classifier(files, classifier, out, observer);
           }};
 }
 

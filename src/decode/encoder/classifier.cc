@@ -12,12 +12,12 @@
 #include "core/to_size.h"
 #include "decode/batches.h"
 #include "decode/encoder/pairs.h"
+#include "decode/encoder/text_ids.h"
 #include "io/runs/run.h"
 #include "io/weights/tensor_view.h"
 #include "model/inference/placed_model.h"
 #include "ops/pooling.h"
 #include "ops/rows.h"
-#include "text/unicode.h"
 
 namespace qkv {
 namespace {
@@ -49,10 +49,7 @@ std::vector<int64_t> best_of(std::span<const float> scores, int64_t top) {
 }
 
 std::vector<int32_t> ids_of(const ClassifierRun& run, const std::string& text, int64_t number) {
-  const std::string where = fmt::format("text {}", number);
-  if (const size_t bad = find_invalid_utf8(text); bad != std::string::npos)
-    fail("{}: byte {} is not valid UTF-8{}", where, bad + 1, mark_hint(text));
-  return run.codec.encode(prepare_text(run.embedding, text), where);
+  return inner_ids(run, text, fmt::format("text {}", number));
 }
 
 }  // namespace
@@ -74,7 +71,7 @@ struct Classifier::State {
     check_ranges(options);
     const ClassifierCall call{options.scores.value_or(run.classification.scores),
                               options.max_length.value_or(default_length()), options.batch_tokens, 1};
-    const int64_t least = std::ssize(run.edges.before) + 3 * std::ssize(run.edges.after) + 1;
+    const int64_t least = least_length(run.edges);
     if (call.max_length < least || call.max_length > longest())
       fail("max_length must be between {} and {} (is {})", least, longest(), call.max_length);
     return call;
@@ -83,16 +80,7 @@ struct Classifier::State {
   // Joins the tokens of a text, or of a pair if `pair` is not null.
   ClassifierTokens joined(std::span<const int32_t> text, const std::vector<int32_t>* pair, int64_t number,
                           int64_t max_length) const {
-    const int64_t separators = run.classification.separators;
-    const int64_t ends = pair ? separators + 1 : 1;
-    const size_t room = to_size(max_length - std::ssize(run.edges.before) - ends * std::ssize(run.edges.after));
-    const size_t of_pair = pair ? pair->size() : 0;
-    const auto [kept_a, kept_b] = longest_first(text.size(), of_pair, room);
-    const std::vector<int32_t> a(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(kept_a));
-    std::vector<int32_t> b;
-    if (pair) b.assign(pair->begin(), pair->begin() + static_cast<std::ptrdiff_t>(kept_b));
-    ClassifierTokens tokens = qkv::join(run.edges, separators, a, pair ? &b : nullptr);
-    tokens.is_cut = kept_a + kept_b < text.size() + of_pair;
+    ClassifierTokens tokens = join_cut(run.edges, run.classification.separators, text, pair, max_length);
     if (tokens.ids.empty()) fail("text {}: has no tokens", number);
     return tokens;
   }

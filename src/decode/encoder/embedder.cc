@@ -11,6 +11,7 @@
 #include "decode/attend.h"
 #include "decode/encoder/pooling.h"
 #include "decode/encoder/text_encoder.h"
+#include "decode/encoder/text_ids.h"
 #include "io/weights/tensor_view.h"
 #include "model/inference/placed_model.h"
 #include "text/unicode.h"
@@ -60,10 +61,7 @@ struct Embedder::State {
 
   // Returns the tokens of a text without its edges.
   std::vector<int32_t> inner_ids(const std::string& text, int64_t number, const EmbeddingConfig& config) const {
-    const std::string where = fmt::format("text {}", number);
-    if (const size_t bad = find_invalid_utf8(text); bad != std::string::npos)
-      fail("{}: byte {} is not valid UTF-8{}", where, bad + 1, mark_hint(text));
-    return encoder.ids(prepare_text(config, text), where);
+    return qkv::inner_ids(config, encoder.ids, text, fmt::format("text {}", number));
   }
 
   // Returns the tokens of a text that is given as tokens, without its edges and with the prefix.
@@ -83,13 +81,9 @@ struct Embedder::State {
   // Returns the tokens of a text between its edges, without the last ones if there are too many.
   template <class Text>
   EmbedderTokens tokens_of(const Text& text, int64_t number, const EmbeddingConfig& config) const {
-    std::vector<int32_t> ids = inner_ids(text, number, config);
-    const int64_t all = std::ssize(ids) + edge_tokens();
-    if (all == 0) fail("text {}: has no tokens", number);
-    ids.resize(std::min(ids.size(), to_size(config.max_length - edge_tokens())));
-    ids.insert(ids.begin(), encoder.edges.before.begin(), encoder.edges.before.end());
-    ids.insert(ids.end(), encoder.edges.after.begin(), encoder.edges.after.end());
-    return {std::move(ids), all};
+    EmbedderTokens tokens = between_edges(encoder.edges, inner_ids(text, number, config), config.max_length);
+    if (tokens.ids.empty()) fail("text {}: has no tokens", number);
+    return tokens;
   }
 
   // Text: a string, or its tokens.

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -20,5 +21,12 @@ std::pair<size_t, size_t> longest_first(size_t a, size_t b, size_t room);
 // Joins texts with the special tokens. `b` is null for one text.
 ClassifierTokens join(const TextEdges& edges, int64_t separators, const std::vector<int32_t>& a,
                       const std::vector<int32_t>* b);
+
+// The same without the last tokens of a text or a pair if there are more than max_length, which is at least
+// least_length.
+ClassifierTokens join_cut(const TextEdges& edges, int64_t separators, std::span<const int32_t> text,
+                          const std::vector<int32_t>* pair, int64_t max_length);
+// Returns the number of tokens around the texts of a pair with two separators, and one more.
+int64_t least_length(const TextEdges& edges);
 
 }  // namespace qkv

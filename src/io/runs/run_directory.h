@@ -24,9 +24,11 @@ class RunDirectory {
   std::string chat_templates() const { return root_ + "/additional_chat_templates"; }
   std::string embedding() const { return root_ + "/embedding.json"; }
   std::string encoder() const { return root_ + "/encoder.json"; }     // how an encoder was trained
+  std::string embedder() const { return root_ + "/embedder.json"; }   // how an embedder was trained
   std::string dense() const { return root_ + "/dense.safetensors"; }  // linear layers after the pooling
   std::string classification() const { return root_ + "/classification.json"; }
   std::string classifier() const { return root_ + "/classifier.safetensors"; }  // the weights of the head
+  std::string labels() const { return root_ + "/labels.json"; }                 // how a classifier was trained
   std::string decoding() const { return root_ + "/decoding.json"; }             // defaults of options of decoding
   std::string summary() const { return root_ + "/summary.json"; }               // the same for summaries only
   std::string translation() const { return root_ + "/translation.json"; }

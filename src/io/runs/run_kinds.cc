@@ -152,8 +152,6 @@ void EncoderRun::write(const RunDirectory& run) const {
 
 ClassifierRun ClassifierRun::read(const RunDirectory& run, const ModelConfig& config) {
   ClassifierRun loaded{EncoderRun::read(run, config), read_fields<ClassificationConfig>(run, run.classification())};
-  if (config.has_decoder())
-    fail("{}: decoder_layers must be 0 in a classifier (is {})", run.config(), config.decoder_layers);
   if (loaded.dense) fail("{}: dense must be empty in a classifier", run.embedding());
   visit_fields(loaded.classification, RangeChecker(run.classification() + ": "));
   if (loaded.classification.labels.empty()) fail("{}: labels must not be empty", run.classification());

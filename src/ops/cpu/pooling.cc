@@ -27,6 +27,11 @@ void normalize_rows(Matrix<Real> v) {
   parallel_for(v.rows, [&](int64_t n) { reference::normalize(v.row(n), v.cols); });
 }
 
+template <class Real>
+void normalize_rows_backward(Matrix<const Real> v, Matrix<const Real> dy, Matrix<Real> dv) {
+  parallel_for(v.rows, [&](int64_t n) { reference::normalize_backward(v.row(n), dy.row(n), dv.row(n), v.cols); });
+}
+
 template void pool_rows(Matrix<const float>, std::span<const int32_t>, Pooling, Matrix<float>);
 template void pool_rows(Matrix<const double>, std::span<const int32_t>, Pooling, Matrix<double>);
 template void pool_rows_backward(Matrix<const float>, std::span<const int32_t>, Pooling, Matrix<const float>,
@@ -35,5 +40,7 @@ template void pool_rows_backward(Matrix<const double>, std::span<const int32_t>,
                                  Matrix<double>);
 template void normalize_rows(Matrix<float>);
 template void normalize_rows(Matrix<double>);
+template void normalize_rows_backward(Matrix<const float>, Matrix<const float>, Matrix<float>);
+template void normalize_rows_backward(Matrix<const double>, Matrix<const double>, Matrix<double>);
 
 }  // namespace qkv

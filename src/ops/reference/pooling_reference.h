@@ -105,4 +105,18 @@ void normalize(Real* v, int64_t d) {
   for (int64_t i = 0; i < d; i++) v[i] = static_cast<Real>(static_cast<double>(v[i]) / norm);
 }
 
+// v, dy, dv: [d]. dv = (dy − (y · dy) y) / ‖v‖ with y = v / ‖v‖
+template <class Real>
+void normalize_backward(const Real* v, const Real* dy, Real* dv, int64_t d) {
+  double squares = 0, product = 0;
+  for (int64_t i = 0; i < d; i++) {
+    squares += static_cast<double>(v[i]) * static_cast<double>(v[i]);
+    product += static_cast<double>(v[i]) * static_cast<double>(dy[i]);
+  }
+  const double scale = std::sqrt(squares) < 1e-12 ? 0 : 1 / std::sqrt(squares);
+  for (int64_t i = 0; i < d; i++)
+    dv[i] =
+        static_cast<Real>(scale * (static_cast<double>(dy[i]) - scale * scale * product * static_cast<double>(v[i])));
+}
+
 }  // namespace qkv::reference

@@ -17,7 +17,9 @@ namespace {
 
 using Record = nlohmann::json;
 
-constexpr std::array<std::string_view, 3> kScores = {"bleu", "bits/byte", "NDCG@10"};  // by kind of run
+// By kind of run.
+constexpr std::array<std::string_view, 6> kScores = {"bleu",     "bits/byte", "NDCG@10",
+                                                     "accuracy", "f1_micro",  "spearman"};
 
 // Returns a member that is a number; NaN if there is none.
 double number(const Record& object, std::string_view name) {

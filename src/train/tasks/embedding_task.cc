@@ -1,0 +1,258 @@
+#include "train/tasks/embedding_task.h"
+
+#include <algorithm>
+#include <bit>
+#include <numeric>
+#include <utility>
+
+#include "core/fail.h"
+#include "core/fields.h"
+#include "core/system/threads.h"
+#include "core/to_size.h"
+#include "data/examples/shuffled_rows.h"
+#include "decode/batches.h"
+#include "decode/encoder/text_ids.h"
+#include "io/runs/text_head_file.h"
+#include "ops/rows.h"
+#include "train/engine/gradient_engine.h"
+#include "train/loop/dry_run.h"
+#include "train/tasks/objective.h"
+#include "train/tasks/source_locations.h"
+#include "train/text_start.h"
+
+namespace qkv {
+namespace {
+
+// Returns the configuration for dev rows: with the loss of training if they have the columns that it needs, otherwise
+// with the loss of their columns.
+EmbedderConfig for_dev(EmbedderConfig config, const RowColumns& columns) {
+  if (!allows(config.loss, columns)) config.loss = usual_loss(columns);
+  if (config.loss != VectorLoss::info_nce) config.symmetric = false;
+  return config;
+}
+
+Similarity similarity_of(const EmbedderConfig& config, bool normalizes) {
+  return normalizes ? Similarity::cosine : config.similarity;
+}
+
+}  // namespace
+
+int64_t EmbeddingTask::batches(const EmbedderRecipe& recipe, const TextRows& train) {
+  const int64_t examples = recipe.embedder.examples;
+  return (train.size() + examples - 1) / examples;
+}
+
+EmbeddingTask::EmbeddingTask(const EmbedderRecipe& recipe, const EmbeddingData& data)
+    : recipe_(recipe),
+      data_(data),
+      normalizes_(recipe.embedder.normalize == NormalizeChoice::on),
+      loss_(recipe.embedder, data.width, normalizes_),
+      dev_loss_(for_dev(recipe.embedder, data.dev.columns()), data.width, normalizes_),
+      is_repeated_(recipe.embedder.loss == VectorLoss::info_nce && data.train.columns().texts == 1) {
+  read_dev();
+}
+
+void EmbeddingTask::read_dev() {
+  std::vector<int64_t> all(to_size(data_.dev.size()));
+  std::iota(all.begin(), all.end(), 0);
+  const RowTexts rows = data_.dev.read(all);
+  dev_.rows = std::ssize(all);
+  dev_.columns = data_.dev.columns().texts;
+  dev_.scores = rows.scores;
+  if (dev_.columns > 1 && dev_.scores.empty()) dev_.find_equal(rows.texts);
+  dev_examples_.ids = examples_of(data_.dev, rows).ids;
+  if (dev_loss_.needs_teacher()) dev_examples_.targets.teacher = taught(rows);
+  dev_examples_.targets.scores = dev_loss_.scaled(rows.scores);
+}
+
+bool EmbeddingTask::seek(const StreamPosition& position) {
+  order_ = shuffled_rows(data_.train.size(), static_cast<uint64_t>(recipe_.training.seed), position.epoch);
+  position_ = position;
+  return position.window == 0 && position.batch < batches(recipe_, data_.train);
+}
+
+std::vector<int64_t> EmbeddingTask::rows_of(int64_t batch) const {
+  const auto begin = to_size(batch * recipe_.embedder.examples);
+  const auto rows = std::span(order_).subspan(begin);
+  const auto count = std::min(rows.size(), to_size(recipe_.embedder.examples));
+  return {rows.begin(), rows.begin() + static_cast<std::ptrdiff_t>(count)};
+}
+
+void EmbeddingTask::next() {
+  RowTexts rows = data_.train.read(rows_of(position_.batch));
+  if (loss_.kind() == VectorLoss::info_nce && !recipe_.embedder.keep_repeated) leave_out_repeated(rows);
+  Examples examples = examples_of(data_.train, rows);
+  if (is_repeated_) {
+    const std::vector<std::vector<int32_t>> once = examples.ids;
+    examples.ids.insert(examples.ids.end(), once.begin(), once.end());
+  }
+  fill_texts(examples.ids, batch_);
+  targets_.scores = loss_.scaled(rows.scores);
+  if (loss_.needs_teacher()) targets_.teacher = taught(rows);
+  skip();
+}
+
+void EmbeddingTask::skip() {
+  if (++position_.batch == batches(recipe_, data_.train)) seek({position_.epoch + 1, 0, 0});
+}
+
+EmbeddingTask::Examples EmbeddingTask::examples_of(const TextRows& of, const RowTexts& rows) const {
+  Examples examples;
+  examples.ids.resize(rows.texts.size());
+  parallel_for_throwing(std::ssize(rows.texts), [&](int64_t i) {
+    const std::string where = of.place(rows.lines[to_size(i) % rows.lines.size()]);
+    std::vector<int32_t> ids = inner_ids(data_.run, rows.texts[to_size(i)], where);
+    examples.ids[to_size(i)] = between_edges(data_.run.edges, std::move(ids), data_.max_length).ids;
+    if (examples.ids[to_size(i)].empty()) fail("{}: a text has no tokens", where);
+  });
+  return examples;
+}
+
+// Returns the vectors that the teacher has for the texts of rows.
+std::vector<float> EmbeddingTask::taught(const RowTexts& rows) const {
+  if (!recipe_.embedder.teacher_first) return data_.teacher->embed(rows.texts).values;
+  return data_.teacher->embed({rows.texts.begin(), rows.texts.begin() + std::ssize(rows.lines)}).values;
+}
+
+void EmbeddingTask::fill_texts(const std::vector<std::vector<int32_t>>& ids, Batch& batch) const {
+  batch.clear();
+  for (const std::vector<int32_t>& text : ids) append_text(recipe_.model, text, {}, batch);
+}
+
+std::string EmbeddingTask::summary() const {
+  const RowColumns& columns = data_.train.columns();
+  return fmt::format("training data: {} rows of {} text{}{}, {} batches per epoch, {} dev rows; loss {}",
+                     data_.train.size(), columns.texts, columns.texts == 1 ? "" : "s",
+                     columns.has_score ? " and a score" : "", batches(recipe_, data_.train), dev_.rows,
+                     name_of(recipe_.embedder.loss));
+}
+
+Loss EmbeddingTask::loss_and_gradient(BatchGradients& gradients, Context& c) {
+  const auto loss_of = [&](Matrix<const float> v, Matrix<float> dv) {
+    return loss_.loss_and_gradient(*gradients.host_model(), v, columns(), targets_, dv, c.arena);
+  };
+  return gradients.loss_and_gradient(batch_, loss_of, recipe_.training.batch_tokens, c);
+}
+
+// Names all lines of the batch: the loss of each text depends on all others.
+std::string EmbeddingTask::places(const StreamPosition& position, TokenSide, std::span<const int64_t>) {
+  seek(position);
+  std::vector<int64_t> lines = data_.train.read(rows_of(position.batch)).lines;
+  std::ranges::sort(lines);
+  LineRanges ranges;
+  for (const int64_t line : lines) ranges.emplace_back(line, line);
+  return name_lines(ranges, data_.train.path());
+}
+
+// Assigns the vectors of these dev texts to rows of v.
+void EmbeddingTask::embed(const Transformer<float>& model, std::span<const size_t> texts, Arena& arena,
+                          Matrix<float> v) const {
+  std::vector<int64_t> lengths;
+  for (const size_t text : texts) lengths.push_back(std::ssize(dev_examples_.ids[text]));
+  const Batches parts = cut_by_length(lengths, recipe_.training.batch_tokens);
+  for (size_t p = 0; p < parts.size(); p++) {
+    const Arena::Scope scope(arena);
+    std::vector<std::vector<int32_t>> ids;
+    for (const size_t i : parts[p]) ids.push_back(dev_examples_.ids[texts[i]]);
+    Batch batch;
+    fill_texts(ids, batch);
+    Context context{.arena = arena, .inference = true};
+    scatter_rows<float>(model.text_outputs(batch, context), std::vector<int32_t>(parts[p].begin(), parts[p].end()), v);
+  }
+}
+
+// Returns the vectors of the dev texts, [columns N, d], which ranks compute in blocks of rows.
+std::vector<float> EmbeddingTask::dev_vectors(const Transformer<float>& model, Arena& arena) const {
+  const int64_t d = model.text_head()->width(), texts = std::ssize(dev_examples_.ids);
+  constexpr int64_t kBlock = 256;  // texts
+  const int64_t blocks = (texts + kBlock - 1) / kBlock;
+  const auto size_of = [&](int64_t block) { return std::min(kBlock, texts - block * kBlock); };
+  std::vector<std::vector<int32_t>> bits(to_size(blocks));  // of the numbers of a block
+  partition_.for_own(blocks, [&](int64_t block) {
+    std::vector<size_t> own(to_size(size_of(block)));
+    std::iota(own.begin(), own.end(), to_size(block * kBlock));
+    std::vector<float> values(own.size() * to_size(d));
+    embed(model, own, arena, Matrix<float>(values.data(), std::ssize(own), d));
+    for (const float value : values) bits[to_size(block)].push_back(std::bit_cast<int32_t>(value));
+  });
+  partition_.all_gather_lists(bits, {kBlock * d, 0});
+  partition_.check_received(blocks, [&](int64_t block) {
+    if (std::ssize(bits[to_size(block)]) != size_of(block) * d)
+      fail("sent {} numbers of dev vectors; must be {}", bits[to_size(block)].size(), size_of(block) * d);
+  });
+  std::vector<float> vectors;
+  vectors.reserve(to_size(texts * d));
+  for (const auto& block : bits)
+    for (const int32_t value : block) vectors.push_back(std::bit_cast<float>(value));
+  return vectors;
+}
+
+Loss EmbeddingTask::dev_loss(const Transformer<float>& model, Matrix<const float> vectors, Arena& arena) const {
+  const RowTargets& all = dev_examples_.targets;
+  const int64_t N = dev_.rows, taught = std::ssize(all.teacher) / vectors.cols / N;  // vectors of a row
+  Loss sum;
+  for (int64_t begin = 0; begin < N; begin += recipe_.embedder.examples) {
+    const Arena::Scope scope(arena);
+    const int64_t end = std::min(N, begin + recipe_.embedder.examples);
+    std::vector<int32_t> rows;
+    RowTargets targets;
+    for (int64_t j = 0; j < dev_.columns; j++)
+      for (int64_t i = begin; i < end; i++) rows.push_back(static_cast<int32_t>(j * N + i));
+    if (!all.scores.empty()) targets.scores.assign(all.scores.begin() + begin, all.scores.begin() + end);
+    for (int64_t j = 0; j < taught; j++) {
+      const auto first = all.teacher.begin() + (j * N + begin) * vectors.cols;
+      targets.teacher.insert(targets.teacher.end(), first, first + (end - begin) * vectors.cols);
+    }
+    const Matrix<float> v = arena.matrix<float>(std::ssize(rows), vectors.cols);
+    gather_rows<float>(vectors, rows, v);
+    sum += dev_loss_.loss(model, v, dev_.columns, targets, arena);
+  }
+  return sum;
+}
+
+DevScore EmbeddingTask::evaluate(const Transformer<float>& model, Arena& arena) {
+  const std::vector<float> values = dev_vectors(model, arena);
+  const Matrix<const float> vectors(values.data(), dev_.rows * dev_.columns, model.text_head()->width());
+  const Loss sum = dev_loss(model, vectors, arena);
+  DevScore score;
+  score.loss = score.metric = sum.loss / static_cast<double>(sum.tokens);
+  score.measures = {{"loss", score.loss, 4}};
+  const auto found =
+      vector_measures(dev_, vectors, similarity_of(recipe_.embedder, normalizes_), recipe_.embedder.matryoshka, arena);
+  if (!found.empty()) score.metric = found.front().value;
+  score.measures.insert(score.measures.end(), found.begin(), found.end());
+  score.write_more = [&model](const RunDirectory& run) { write_text_head(run, model); };
+  return score;
+}
+
+// The vectors of the largest batch are in the arena next to the activations of its largest part.
+void EmbeddingTask::dry_run(BatchGradients& gradients, const Transformer<float>& candidate, Arena& arena) {
+  const int64_t part = recipe_.training.batch_tokens, longest = std::min(data_.longest, data_.max_length);
+  const int64_t N = std::min(recipe_.embedder.examples, data_.train.size()), d = candidate.text_head()->width();
+  const Arena::Scope scope(arena);
+  const Matrix<float> v = zeros<float>(arena, columns() * N, d), dv = zeros<float>(arena, columns() * N, d);
+  RowTargets targets;
+  if (data_.train.columns().has_score) targets.scores.assign(to_size(N), 0);
+  if (loss_.needs_teacher()) targets.teacher.assign(to_size(v.rows * d), 0);
+  Context training = training_context(arena, recipe_.training, 0);
+  fill_largest_batch(recipe_.model, std::max(part, longest), longest, batch_);
+  batch_.labels.clear();
+  append_text(recipe_.model, std::vector<int32_t>(1, 0), {}, batch_);  // a second part
+  gradients.loss_and_gradient(
+      batch_,
+      [&](Matrix<const float>, Matrix<float> own) {
+        fill<float>(own, 0);
+        return loss_.loss_and_gradient(*gradients.host_model(), v, columns(), targets, dv, arena);
+      },
+      part, training);
+  arena.matrix<float>(dev_.rows * dev_.columns, d);  // of an evaluation
+  arena.matrix<float>(std::min<int64_t>(dev_.rows, kAnchorRows), dev_.rows);
+}
+
+size_t EmbeddingTask::data_bytes() const {
+  size_t bytes = order_.size() * sizeof(int64_t) + dev_examples_.targets.teacher.size() * sizeof(float);
+  for (const auto& ids : dev_examples_.ids) bytes += ids.size() * sizeof(int32_t);
+  return bytes;
+}
+
+}  // namespace qkv

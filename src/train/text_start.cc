@@ -1,0 +1,134 @@
+#include "train/text_start.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+#include <variant>
+
+#include "core/fail.h"
+#include "core/fields.h"
+#include "core/to_size.h"
+#include "io/runs/run.h"
+#include "train/initial_run.h"
+
+namespace qkv {
+namespace {
+
+// Returns a model without the layers that predict tokens.
+ModelConfig without_output(ModelConfig model) {
+  if (model.is_encoder_only()) {
+    model.token_head = TokenHead::none;
+    model.tied_output = model.output_bias = false;
+  } else if (model.embedding_width == 0) {
+    model.tied_output = true;
+    model.output_bias = false;
+    model.output_softcap = 0;
+  }
+  return model;
+}
+
+// Texts are read as an embedder reads them for a language model (decode/encoder/text_encoder.cc).
+EncoderRun encoder_of(LanguageRun language) {
+  EncoderRun run;
+  run.config = language.config;
+  run.codec = std::move(language.codec);
+  run.embedding.unit = run.codec.unit();
+  run.embedding.pooling = Pooling::last;
+  const bool has_spellings = run.codec.unit() != TextUnit::bytes && run.codec.unit() != TextUnit::characters;
+  if (language.ends.starts_prompts && has_spellings) run.embedding.start = run.codec.piece(language.ends.start);
+  run.edges = edges_of(run.embedding, run.codec, "training");
+  return run;
+}
+
+TextStart start_of(EncoderRun run) { return {RunKind::encoder, {}, std::move(run)}; }
+TextStart start_of(LanguageRun run) { return {RunKind::language_model, {}, encoder_of(std::move(run))}; }
+TextStart start_of(ClassifierRun run) {
+  TextStart start{RunKind::classifier};
+  start.classification = run.classification;
+  start.run = std::move(run);
+  return start;
+}
+
+template <class... Runs>
+TextStart read_one_of(const RunDirectory& directory) {
+  const RunConfig config = read_config(directory);
+  expect_kind(directory, config.kind, {Runs::kKind...});
+  TextStart start;
+  const auto read = [&]<class Run>(std::in_place_type_t<Run>) {
+    if (config.kind == Run::kKind) start = start_of(read_parts<Run>(directory, config));
+  };
+  (read(std::in_place_type<Runs>), ...);
+  return start;
+}
+
+using Weights = std::map<std::string, const Parameter<float>*>;
+
+void add_weights(const ParameterList<float>& list, Weights& weights) {
+  for (const Parameter<float>& p : list.all()) weights.emplace(p.name, &p);
+}
+
+// Adds the weights of the layers after the hidden states.
+void add_head(const EncoderRun& run, Weights& weights) {
+  if (run.dense) add_weights(run.dense->parameters(), weights);
+}
+void add_head(const ClassifierRun& run, Weights& weights) { add_weights(run.head->parameters(), weights); }
+void add_head(const LanguageRun&, Weights&) {}
+
+}  // namespace
+
+TextStart read_text_start(const std::string& directory) {
+  TextStart start = read_one_of<EncoderRun, ClassifierRun, LanguageRun>(RunDirectory(directory));
+  start.whole = start.run.config;
+  start.run.config = without_output(start.run.config);
+  start.dense = dense_shapes(start.run);
+  return start;
+}
+
+std::vector<DenseShape> dense_shapes(const EncoderRun& run) {
+  std::vector<DenseShape> shapes;
+  if (!run.dense) return shapes;
+  for (const Parameter<float>& p : run.dense->parameters().all()) {
+    if (p.shape.size() == 1) continue;  // a bias, which is declared after its matrix
+    const std::string& activation = run.embedding.dense[shapes.size()];
+    const auto place = std::ranges::find(kEnumNames<DenseActivation>, activation);
+    shapes.push_back(
+        {static_cast<DenseActivation>(place - kEnumNames<DenseActivation>.begin()), p.shape[1], p.shape[0], false});
+  }
+  for (const Parameter<float>& p : run.dense->parameters().all())
+    for (size_t i = 0; i < shapes.size(); i++)
+      if (p.name == fmt::format("dense.{}.bias", i)) shapes[i].bias = true;
+  return shapes;
+}
+
+int64_t text_length(const EncoderRun& run, int64_t given, int64_t least) {
+  const int64_t longest = run.config.max_length;
+  const int64_t of_run = run.embedding.max_length > 0 ? run.embedding.max_length : longest;
+  const int64_t length = given > 0 ? given : of_run;
+  if (length < least || length > longest)
+    fail("training: max_length must be between {} and {}, the model's (is {})", least, longest, length);
+  return length;
+}
+
+std::unique_ptr<Transformer<float>> start_model(const std::string& init, const Recipe& recipe, bool takes_head) {
+  auto start = std::make_unique<Transformer<float>>(recipe.model, recipe.items, recipe.head);
+  start->parameters().initialize(static_cast<uint64_t>(recipe.training.seed), recipe.training.initial_deviation);
+  const auto copy = [&](const auto& run) {
+    expect_float32(RunDirectory(init), *run.model);
+    Weights weights;
+    add_weights(run.model->parameters(), weights);
+    if (takes_head) add_head(run, weights);
+    for (const Parameter<float>& p : start->parameters().all())
+      if (const auto from = weights.find(p.name); from != weights.end() && from->second->shape == p.shape)
+        std::copy_n(from->second->value, p.size(), p.value);
+  };
+  std::visit(copy, load_one_of<EncoderRun, ClassifierRun, LanguageRun>(init));
+  return start;
+}
+
+void append_text(const ModelConfig& model, std::span<const int32_t> ids, std::span<const int32_t> types, Batch& batch) {
+  Packed& side = model.has_encoder() ? batch.source : batch.target;
+  side.append(ids);
+  if (model.token_types > 1) side.types.insert(side.types.end(), types.begin(), types.end());
+}
+
+}  // namespace qkv
