@@ -240,6 +240,7 @@ void add_embed(CLI::App& train) {
   command->callback([options] {
     const auto recipe = qkv::embedder_recipe(choice_of(*options));
     options->run.next = fmt::format("qkv embed {} < TEXT", options->run.out);
+    options->run.unit = "rows";
     show_training(options->run, recipe.training, [&](const qkv::TrainingObserver& observer) {
       return qkv::train_embedder(options->files, recipe, options->run.out, observer, options->ranks);
     });
@@ -282,6 +283,7 @@ void add_classify(CLI::App& train) {
   command->callback([options] {
     const auto recipe = qkv::classifier_recipe(choice_of(*options));
     options->run.next = fmt::format("qkv classify {} < TEXT", options->run.out);
+    options->run.unit = "rows";
     show_training(options->run, recipe.training, [&](const qkv::TrainingObserver& observer) {
       return qkv::train_classifier(options->files, recipe, options->run.out, observer, options->ranks);
     });

@@ -30,7 +30,9 @@ std::string words_of(const qkv::RecipeOption& option) {
 // Shows progress: a bar that is redrawn on a terminal, otherwise a new line every 10 seconds.
 class ProgressLine {
  public:
-  explicit ProgressLine(const qkv::TrainingConfig& limits) : limits_(limits), terminal_(rewrites_lines()) {}
+  // unit: of the speed.
+  ProgressLine(const qkv::TrainingConfig& limits, const std::string& unit)
+      : limits_(limits), unit_(unit), terminal_(rewrites_lines()) {}
 
   void message(const std::string& line) {
     clear();
@@ -46,8 +48,8 @@ class ProgressLine {
     shown_ = r.seconds;
     const double elapsed = r.seconds - first_seconds_;
     const double speed = elapsed > 0 ? tokens_ / elapsed : r.tokens_per_second;
-    std::string line = fmt::format("step {}  epoch {}  loss {:.3f}  lr {:.2e}  {:.0f} tokens/s  {}{}", r.step, r.epoch,
-                                   r.loss, r.learning_rate, speed, duration(r.seconds), eta(r, elapsed));
+    std::string line = fmt::format("step {}  epoch {}  loss {:.3f}  lr {:.2e}  {:.0f} {}/s  {}{}", r.step, r.epoch, r.loss,
+                                   r.learning_rate, speed, unit_, duration(r.seconds), eta(r, elapsed));
     if (terminal_) {
       if (const double done = fraction(r); done >= 0) line = progress_bar(done) + "  " + line;
       line.resize(std::min(line.size(), terminal_width() - 1));
@@ -110,6 +112,7 @@ class ProgressLine {
   }
 
   const qkv::TrainingConfig limits_;
+  const std::string unit_;
   bool terminal_, drawn_ = false;
   double shown_ = -1, first_seconds_ = -1, tokens_ = 0;
   int64_t first_step_ = 0, epoch_ = 0, epoch_steps_ = 0;
@@ -222,7 +225,7 @@ void add_json_option(CLI::App& command, TrainedRun& run) {
 void show_training(const TrainedRun& run, const qkv::TrainingConfig& limits,
                    const std::function<bool(const qkv::TrainingObserver&)>& train) {
   qkv::EvaluationReport best;
-  ProgressLine progress(limits);
+  ProgressLine progress(limits, run.unit);
   qkv::TrainingObserver observer;
   bool reports = false;  // other processes of the run are silent
   observer.on_message = [&](const std::string& line) {

@@ -44,6 +44,7 @@ struct TrainedRun {
   std::string out;   // its directory
   std::string next;  // a command that uses it
   bool json = false;
+  std::string unit = "tokens";  // that the speed counts
 };
 
 // Adds --json.

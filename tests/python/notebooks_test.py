@@ -13,7 +13,8 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 NOTEBOOKS = ROOT / "examples/notebooks"
-NAMES = ["attention_by_hand", "translate_your_text", "films", "small_language_model", "fine_tune_and_export"]
+NAMES = ["attention_by_hand", "translate_your_text", "films", "small_language_model", "fine_tune_and_export",
+         "train_embeddings", "classify_texts"]
 FEWER = [  # option -> what a test has time for
     (r"(max_steps|warmup_steps|eval_every)=\d+", r"\1=2"),
     (r"max_epochs=\d+", "max_epochs=1, max_steps=2"),

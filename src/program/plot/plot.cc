@@ -68,7 +68,7 @@ std::vector<Chart> charts(const Runs& runs, PlotAxis axis) {
   std::vector<Chart> all = {chart(runs, axis, has_dev_loss ? "Loss (dots: on dev data)" : "Loss", {kLoss, kDevLoss}),
                             chart(runs, axis, "Dev score: " + score_names(runs), {kDevScore}),
                             chart(runs, axis, "Learning rate", {kRate}),
-                            chart(runs, axis, "Target tokens per second", {kSpeed})};
+                            chart(runs, axis, "Targets per second", {kSpeed})};
   all[2].from_zero = all[3].from_zero = true;
   return all;
 }

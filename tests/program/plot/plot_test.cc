@@ -150,7 +150,7 @@ TEST_F(Plot, TextOfTheRunCannotBecomeMarkup) {
 
 TEST_F(Plot, ThePageHasAChartForEachFigureAndARowForEachRun) {
   const std::string page = plot_html({run("a", kMetrics), run("b", kMetrics)});
-  for (const char* title : {"Loss (dots: on dev data)", "Dev score: bleu", "Learning rate", "Target tokens per second"})
+  for (const char* title : {"Loss (dots: on dev data)", "Dev score: bleu", "Learning rate", "Targets per second"})
     EXPECT_NE(page.find(std::string(">") + title + "</text>"), std::string::npos) << title;
   EXPECT_NE(page.find("data-run=\"1\""), std::string::npos);
   EXPECT_EQ(page.find("data-run=\"2\""), std::string::npos);
