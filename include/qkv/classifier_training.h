@@ -14,7 +14,7 @@
 
 namespace [[gnu::visibility("default")]] qkv {
 
-// How a classifier is trained, labels.json of its run.
+// The training of a classifier, labels.json of its run.
 struct LabelTrainingConfig {
   LabelLoss loss = LabelLoss::automatic;
   std::string label_separator = "";
@@ -41,7 +41,7 @@ void visit_fields(LabelTrainingConfig& c, Visitor&& visit) {
          kCommon});
   visit("label_separator", c.label_separator,
         {"Text between the labels of a row, which may then have several or none, such as a comma; empty: a row has one "
-         "label",
+         "label, whatever the loss, or a JSON array of labels",
          "data",
          {},
          kCommon});
@@ -49,7 +49,11 @@ void visit_fields(LabelTrainingConfig& c, Visitor&& visit) {
         {"Weights of labels in the loss: balanced, or a list such as spam=2,other=0.5; a label without a weight has 1",
          "data"});
   visit("pooling", c.pooling,
-        {"How the tokens' hidden states become one vector; same: as the initial run", "model", {}, kCommon});
+        {"How the tokens' hidden states become one vector; same: as the initial run, but first for a new head of an "
+         "encoder",
+         "model",
+         {},
+         kCommon});
   visit("head_activation", c.head_activation, {"Activation function of the hidden layer of a new head", "model"});
   visit("head_dropout", c.head_dropout,
         {"Dropout probability of the vector of a text and of the hidden layer of the head", "model",
@@ -71,8 +75,8 @@ void check(const LabelTrainingConfig& config);
 
 struct ClassifierRecipe : Recipe {
   LabelTrainingConfig labels;
-  // As in LanguageRecipe (qkv/language.h). If true, a new run also chooses warmup_steps, a tenth of its steps, unless
-  // `given` names it.
+  // As in LanguageRecipe (qkv/language.h). If true, a new run also chooses warmup_steps, a tenth of its steps and at
+  // least 1, unless `given` names it.
   bool fit = false;
   std::set<std::string> given = {};
 };
@@ -89,10 +93,12 @@ ClassifierRecipe classifier_recipe(const RecipeChoice& choice);
 struct ClassifierFiles {
   // Rows of one or two texts and a label: CSV, TSV or JSON lines, also of gzip or zstd.
   std::string train;
-  std::string dev = "";  // rows for evaluation; "": some of those of `train`, the same in every run with one dev_share
+  // Rows for evaluation; "": some of those of `train`, at most 10,000, the same in every run with one dev_share.
+  std::string dev = "";
   // Names or numbers (from 1) of the columns: text and label, or text, text and label. Empty: usual names, or all
   // columns in their order.
   std::vector<std::string> columns = {};
+  std::vector<std::string> dev_columns = {};  // the same of `dev`; empty: those of `columns`
   std::string init = "";  // the run that training starts from: an encoder, a classifier or a language model
 };
 
@@ -101,13 +107,13 @@ struct ClassifierFiles {
 //
 // Labels are in the order of their text, or of their values if all are numbers. The head of an initial run that is a
 // classifier is kept if it has the same labels, or one logit for a number, and the same pooling and activation;
-// otherwise the head is new. Losses are per row, and numbers of tokens in reports are numbers of rows. batch_tokens is
-// the number of tokens that are computed at once; a batch of more is computed in parts, with the same gradient but for
-// dropout masks. Scores on the dev rows: accuracy and F1 for labels; Spearman's correlation and the mean squared error
-// for numbers; NDCG@10 and MRR@10 for texts of one query, where texts are relevant if their number is above the least
-// of the query's. device must be cpu or automatic, which is cpu; r_drop and lora_rank must be 0. In memory are at most
-// 24 bytes for each row, and the labels. Throws Error, naming the line, for rows that cannot be used, and for
-// invalid options or files.
+// otherwise the head is new. An end token follows each text of a pair of a language model. Losses are per row, and
+// numbers of tokens in reports are numbers of rows. batch_tokens is the number of tokens that are computed at once; a
+// batch of more is computed in parts, with the same gradient but for dropout masks. Scores on the dev rows: accuracy
+// and F1 for labels; Spearman's correlation and the mean squared error for numbers; NDCG@10 and MRR@10 for texts of
+// one query, where texts are relevant if their number is above the least of the query's. device must be cpu or
+// automatic, which is cpu; r_drop and lora_rank must be 0. In memory are at most 32 bytes for each row, and the
+// labels. Throws Error, naming the line, for rows that cannot be used, and for invalid options or files.
 bool train_classifier(const ClassifierFiles& files, const ClassifierRecipe& recipe, const std::string& out,
                       const TrainingObserver& observer, const RankOptions& ranks = {});
 

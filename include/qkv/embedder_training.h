@@ -21,7 +21,7 @@ namespace [[gnu::visibility("default")]] qkv {
 enum class NormalizeChoice { same, on, off };
 constexpr std::array<std::string_view, 3> names_of(NormalizeChoice) { return {"same", "on", "off"}; }
 
-// How an embedder is trained, embedder.json of its run.
+// The values of the training of an embedder, embedder.json of its run.
 struct EmbedderConfig {
   VectorLoss loss = VectorLoss::automatic;
   Similarity similarity = Similarity::cosine;
@@ -48,20 +48,22 @@ template <class Visitor>
 void visit_fields(EmbedderConfig& c, Visitor&& visit) {
   constexpr Range kShare = between(0, 1).without_min().without_max();
   visit("loss", c.loss,
-        {"Loss: of pairs of texts (info_nce), of two texts and a score (cosent, cosine), of three and the margin of "
-         "their similarities (margin_mse), or of the vectors of a teacher (distill); automatic chooses by the columns",
+        {"Loss: of pairs of texts (info_nce), of two texts and a score (cosent, cosine), of three texts and the "
+         "difference of their similarities (margin_mse), or of the vectors of a teacher (distill); automatic chooses "
+         "by the columns",
          "data",
          {},
          kCommon});
   visit("similarity", c.similarity, {"Similarity of two vectors, in the loss and in evaluations", "data"});
   visit("temperature", c.temperature,
         {"Divide similarities by this number, for the losses info_nce and cosent", "data", above(0), kCommon});
-  visit("learn_temperature", c.learn_temperature, {"Train the temperature, which starts from this value", "data"});
+  visit("learn_temperature", c.learn_temperature,
+        {"Train the temperature, which starts from this value and stays between 0.01 and 1", "data"});
   visit("symmetric", c.symmetric,
         {"With info_nce, also find the anchor of each positive, with half of the weight", "data"});
   visit("keep_repeated", c.keep_repeated,
         {"With info_nce, keep the rows of a batch that repeat a text of another row, whose positives are then taken "
-         "for wrong; otherwise they are left out of the batch",
+         "for wrong; otherwise they are dropped from the batch",
          "data"});
   visit("matryoshka", c.matryoshka,
         {"Numbers of components, such as 256,128,64: also train the first components of vectors to be vectors by "
@@ -88,8 +90,7 @@ void visit_fields(EmbedderConfig& c, Visitor&& visit) {
          "data", at_least(0), kCommon});
   visit("examples", c.examples, {"Rows of a batch", "data", between(1, 1 << 20), kCommon});
   visit("dev_share", c.dev_share,
-        {"Share of the rows, at the end of the file and at most 10000, that is used for evaluation if there is no dev "
-         "file",
+        {"Share of the rows, chosen at random and at most 10000, that is used for evaluation if there is no dev file",
          "data", kShare});
 }
 
@@ -114,10 +115,10 @@ EmbedderRecipe embedder_recipe(const RecipeChoice& choice);
 
 // Tables or JSON lines with one row per example; docs/train-embedders.md describes them. The columns of a row are an
 // anchor and a positive text, or an anchor, a positive and negatives, with a score at the end for the losses that need
-// one. One column of texts trains each text to find itself among the others, with other dropout.
+// one. With one column of texts, each text is its own positive, computed again with other dropout.
 struct EmbedderFiles {
   std::string train;
-  std::string dev = "";                       // rows for evaluation; "": the end of the training data
+  std::string dev = "";  // rows for evaluation; "": some of those of `train`, the same in every run with one dev_share
   std::vector<std::string> columns = {};      // names or numbers; empty: usual names, or all columns
   std::vector<std::string> dev_columns = {};  // of dev; empty: as columns
   std::string init = "";                      // the run that training starts from, which a resumed run no longer needs
@@ -129,8 +130,8 @@ struct EmbedderFiles {
 // batch, whose texts are computed at most batch_tokens tokens at once; without dropout, this does not change the
 // result. Losses and numbers of tokens are those of rows. Training needs the CPU: device must be cpu or automatic.
 // label_smoothing and r_drop must be 0. An adapter (lora_rank) requires a run without linear layers after the pooling,
-// and leaves out dense and learn_temperature. Rows are read from the files in each epoch; 8 bytes a row are in
-// memory. Throws Error, naming the file and the line for an invalid row.
+// and leaves out dense and learn_temperature. Rows are read from the files in each epoch; 16 bytes a row are in
+// memory. Throws Error, naming the file and the line for an invalid row, of which all are checked at the start.
 bool train_embedder(const EmbedderFiles& files, const EmbedderRecipe& recipe, const std::string& out,
                     const TrainingObserver& observer, const RankOptions& ranks = {});
 

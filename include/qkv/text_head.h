@@ -58,7 +58,7 @@ struct TextHeadConfig {
   std::vector<DenseShape> dense = {};  // of vectors, after the pooling; each takes the outputs of the one before it
   LabelHeadShape labels = {};          // of labels
   double dropout = 0;        // of labels, in [0, 1): of pooled vectors and of the inputs of the output layer, in training
-  bool temperature = false;  // of vectors: whether a scalar s is trained, with which similarities are multiplied by e^s
+  bool temperature = false;  // of vectors: whether a scalar is trained, from which the loss computes its temperature
 
   bool operator==(const TextHeadConfig&) const = default;
 };

@@ -277,7 +277,7 @@ def train_embedder(
         negatives; two texts, or three, and a score; or one text.
     out: run directory to write.
     init: run to start from: an encoder, a classifier or a language model.
-    dev: rows for evaluation; by default the end of the training rows.
+    dev: rows for evaluation; by default some of the training rows, chosen at random.
     columns: columns to read: names, or numbers from "1"; by default usual names, or all columns.
     dev_columns: the same of dev; by default those of columns.
     teacher: run that embeds texts, whose vectors are learned (distillation).
@@ -308,6 +308,7 @@ def train_classifier(
     init: Path,
     dev: Texts | None = None,
     columns: Iterable[str] = (),
+    dev_columns: Iterable[str] = (),
     config: Path | Mapping[str, Any] | None = None,
     on_step: Callable[[StepReport], object] | None = None,
     on_evaluation: Callable[[EvaluationReport], object] | None = None,
@@ -330,6 +331,7 @@ def train_classifier(
     init: run that training starts from: an encoder, a classifier or a language model.
     dev: rows for evaluation, in the same form; by default some of the rows to train on.
     columns: columns of the texts and the label: names, or numbers from "1"; by default usual names, or all columns.
+    dev_columns: the same of dev; by default those of columns.
     config: JSON file with options, or a dict of them; those given as keyword arguments take precedence.
     on_step: called after each step; a true result stops training after its state is saved.
     on_evaluation: called after each evaluation; a true result stops training likewise.
@@ -345,7 +347,8 @@ def train_classifier(
     with row_file("train", train) as train_path, row_file("dev", dev) as dev_path, \
             Reporter(on_step, on_evaluation, on_message, progress) as reporter:
         arguments = {
-            "train": train_path, "dev": dev_path, "columns": checked_texts("columns", columns), "init": _path(init),
+            "train": train_path, "dev": dev_path, "columns": checked_texts("columns", columns),
+            "dev_columns": checked_texts("dev_columns", dev_columns), "init": _path(init),
         }
         return _train(_qkv.train_classifier, arguments, out, None, config, options, reporter)
 

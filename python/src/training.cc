@@ -201,6 +201,7 @@ bool train_classifier(const nb::dict& arguments, const nb::dict& values, const n
   reader("train", files.train);
   reader("dev", files.dev);
   reader("columns", files.columns);
+  reader("dev_columns", files.dev_columns);
   reader("init", files.init);
   const auto options = recipe_options(classifier_fine_tuning());
   const RecipeChoice choice = read_choice(reader, files.init, options, values, "train_classifier");

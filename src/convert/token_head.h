@@ -17,11 +17,11 @@ struct TokenHeadRule {
   std::string dense, norm;                    // modules
   std::string embeddings, output;             // tensors: the embeddings, and E
   std::string bias, other_bias = "";          // the tensor of b_U, and another name of it
-  std::optional<Activation> activation = {};  // φ; nothing if there is none of this name here
+  std::optional<Activation> activation = {};  // φ; nothing if no activation has this name here
   bool dense_bias = true;                     // b
 };
 
-// What a file of tensors tells by their names.
+// Questions about the tensors of a file, by their names.
 struct SeenTensors {
   std::function<bool(const std::string& name)> has;
   std::function<bool(const std::string& a, const std::string& b)> same;  // whether two have the same numbers

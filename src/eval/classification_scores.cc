@@ -46,13 +46,13 @@ ClassificationScores classification_scores(std::span<const int32_t> truth, std::
   ClassificationScores scores;
   scores.texts = std::ssize(truth);
   scores.labels.resize(to_size(labels));
-  scores.confusion.resize(to_size(labels * labels));
+  if (labels <= kConfusionLabels) scores.confusion.resize(to_size(labels * labels));
   int64_t correct = 0;
   for (size_t i = 0; i < truth.size(); i++) {
     scores.labels[to_size(truth[i])].texts++;
     scores.labels[to_size(predicted[i])].predicted++;
     scores.labels[to_size(truth[i])].correct += truth[i] == predicted[i];
-    scores.confusion[to_size(truth[i] * labels + predicted[i])]++;
+    if (!scores.confusion.empty()) scores.confusion[to_size(truth[i] * labels + predicted[i])]++;
     correct += truth[i] == predicted[i];
   }
   scores.accuracy = share_of(correct, scores.texts);

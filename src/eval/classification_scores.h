@@ -7,7 +7,9 @@
 
 namespace qkv {
 
-// Of one label.
+constexpr int64_t kConfusionLabels = 256;
+
+// The measures of one label.
 struct LabelQuality {
   int64_t texts = 0;      // that have it
   int64_t predicted = 0;  // texts for which it is predicted
@@ -23,8 +25,8 @@ struct ClassificationScores {
   double f1_macro = 0;  // mean of f1 over the labels; with one label per text, over those that occur or are predicted
   double f1_micro = 0;  // 2 · correct / (texts + predicted), each summed over the labels; the accuracy with one label
   std::vector<LabelQuality> labels = {};  // of each label
-  // [labels, labels] with one label per text, otherwise empty: how many texts of the row's label are predicted to have
-  // the column's.
+  // [labels, labels] with one label per text and at most kConfusionLabels labels, otherwise empty: how many texts of
+  // the row's label are predicted to have the column's.
   std::vector<int64_t> confusion = {};
 };
 

@@ -21,7 +21,7 @@ RetrievalScores retrieval_scores(std::span<const int64_t> ranks);
 
 // Returns the measures of queries with one or more relevant texts. ranks: of the relevant texts of all queries, of each
 // query in ascending order without repetition; offsets: query q has ranks offsets[q] … offsets[q + 1] − 1, at least
-// one. Throws Error for offsets or ranks that are not like that.
+// one. Throws Error for other offsets or ranks.
 RetrievalScores retrieval_scores(std::span<const int64_t> ranks, std::span<const int64_t> offsets);
 
 // Returns the rank of candidate `relevant`, from 1: one more than the number of other candidates whose score is not

@@ -28,15 +28,20 @@ Context TextParts<Real>::begin_part(const Batch& batch, size_t part, const Conte
 }
 
 template <class Real>
-Matrix<Real> TextParts<Real>::outputs(const Transformer<Real>& model, const Batch& batch, Context& c) {
-  const Matrix<Real> v = c.arena.matrix<Real>(parts_.back(), model.text_head()->width());
+void TextParts<Real>::outputs(const Transformer<Real>& model, const Batch& batch, int64_t part_tokens, Context& c,
+                              Matrix<Real> v) {
+  cut(batch, part_tokens);
+  part_outputs(model, batch, c, v);
+}
+
+template <class Real>
+void TextParts<Real>::part_outputs(const Transformer<Real>& model, const Batch& batch, Context& c, Matrix<Real> v) {
   for (size_t part = 0; part + 1 < parts_.size(); part++) {
     const Arena::Scope scope(c.arena);
     Context own = begin_part(batch, part, c);
-    own.check = nullptr;  // the second pass computes the same
+    own.check = nullptr;  // a second pass computes the same
     copy_rows<Real>(model.text_outputs(part_, own), v.row_range(parts_[part], parts_[part + 1]));
   }
-  return v;
 }
 
 template <class Real>
@@ -46,7 +51,9 @@ Loss TextParts<Real>::loss_and_gradient(const Transformer<Real>& model, const Ba
   const size_t parts = parts_.size() - 1;
   if (parts == 1 || !model.text_head()) return model.text_loss_and_gradient(batch, loss_of, c);
   const Arena::Scope scope(c.arena);
-  const Matrix<Real> v = outputs(model, batch, c), dv = c.arena.matrix<Real>(v.rows, v.cols);
+  const Matrix<Real> v = c.arena.matrix<Real>(parts_.back(), model.text_head()->width());
+  const Matrix<Real> dv = c.arena.matrix<Real>(v.rows, v.cols);
+  part_outputs(model, batch, c, v);
   const Loss loss = loss_of(v, dv);
   for (size_t part = 0; part < parts; part++) {
     const Packed& texts = batch.labelled();

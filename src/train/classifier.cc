@@ -29,14 +29,22 @@
 namespace qkv {
 namespace {
 
-constexpr double kWarmupShare = 0.1;  // of the steps
 constexpr size_t kListedLabels = 10;
 constexpr const char* kNumberLabel = "score";  // the name of a number
 
-// Returns a number of end tokens between the texts of a pair that suits an encoder whose run has none. Models with
-// types have one, as BERT; others with these tokens have two, as RoBERTa.
+// Returns a number of end tokens between the texts of a pair that suits an encoder whose run has none: two as in
+// RoBERTa and MPNet, whose vocabularies have <pad>, otherwise one.
 int64_t usual_separators(const EncoderRun& run) {
-  return run.config.token_types <= 1 && run.embedding.start == "<s>" && run.embedding.end == "</s>" ? 2 : 1;
+  const bool has_edges = run.embedding.start == "<s>" && run.embedding.end == "</s>";
+  return run.config.token_types <= 1 && has_edges && run.codec.id("<pad>") ? 2 : 1;
+}
+
+// Whether a new head has a norm: that of ModernBERT has one, whose first layer lacks a norm.
+bool has_head_norm(const ModelConfig& model) { return model.is_encoder_only() && !model.norm.first; }
+
+// The pooling of a new head: classes of encoders read the first token.
+Pooling usual_pooling(const EncoderRun& run) {
+  return run.config.is_encoder_only() ? Pooling::first : run.embedding.pooling;
 }
 
 // Returns "a (10), b (7)".
@@ -45,6 +53,11 @@ std::string describe(const LabelCounts::Summary& found) {
   for (size_t i = 0; i < std::min(found.labels.size(), kListedLabels); i++)
     text += fmt::format("{}{} ({})", i > 0 ? ", " : "", excerpt(found.labels[i]), found.rows[i]);
   return found.labels.size() > kListedLabels ? text + ", …" : text;
+}
+
+// Returns whether texts of a unit are compared.
+bool has_order(const LabelledPart& part) {
+  return std::ranges::any_of(part.units, [&](int64_t unit) { return part.texts->is_ordered(unit); });
 }
 
 bool have_same_labels(std::vector<std::string> a, std::vector<std::string> b) {
@@ -69,22 +82,25 @@ class ClassifierData {
   void create_run(const RunDirectory& run, const ClassifierRecipe& recipe) const;
 
  private:
+  void separate_pairs();
   void read_train(const ClassifierRecipe& given);
+  void report_labels(const ClassifierRecipe& given, const LabelCounts::Summary& found) const;
   void choose_head(const ClassifierRecipe& given, const LabelCounts::Summary& found);
   void read_dev(const ClassifierRecipe& given, const LabelCounts::Summary& found);
-  std::vector<int64_t> dev_units(double share, const std::vector<int64_t>& first_rows) const;
+  std::vector<int64_t> dev_units(double share, const LabelCounts::Summary& found) const;
   LabelledPart rest_of(const std::vector<int64_t>& units) const;
-  void check_untrained_dev(const ClassifierRecipe& given, const std::vector<int64_t>& first_rows) const;
+  void check_order(LabelLoss loss) const;
+  void check_untrained_dev(const ClassifierRecipe& given, const LabelCounts::Summary& found) const;
 
   const TrainingSession& session_;
   const ClassifierFiles& files_;
   TextStart start_;
   ClassificationConfig classification_;
   bool keeps_head_ = false;
-  std::optional<PairForm> form_;
+  std::optional<RowTokenizer> tokenizer_;
   std::unique_ptr<ExampleFile> train_file_, dev_file_;  // the second is null without a file of its own
   LabelTable table_;
-  LabelGoal goal_;
+  LabelObjective objective_;
   std::unique_ptr<LabelledTexts> train_texts_, dev_texts_;  // likewise
   LabelledPart train_, dev_;
 };
@@ -106,6 +122,9 @@ void ClassifierData::check(const ClassifierRecipe& given, const ClassifierFiles&
 
 ClassifierRecipe ClassifierData::saved_recipe(const RunDirectory& run) {
   check_resumable(run, RunKind::classifier);
+  if (!std::filesystem::exists(run.labels()))
+    fail("{}: exists but has no labels.json; expected a run that training a classifier started, or a new directory",
+         run.root());
   return {read_recipe(run), read_fields<LabelTrainingConfig>(run, run.labels())};
 }
 
@@ -113,25 +132,49 @@ ClassifierData::ClassifierData(const TrainingSession& session, const ClassifierR
                                const ClassifierFiles& files)
     : session_(session), files_(files) {
   if (!session.resumed && files.init.empty()) fail("training: init must name the run that training starts from");
+  if (session.resumed) expect_started_from(session.run, files.init);
   start_ = read_text_start(session.resumed ? session.run.root() : files.init);
   expect_same_shape(session.resumed ? session.run.root() : files.init, start_.run.config, given.model);
   if (!session.resumed)
     session.report(fmt::format("starting from {}: learning_rate {}, schedule {}", files.init,
                                given.training.learning_rate, name_of(given.training.schedule)));
-  const int64_t separators = start_.classification ? start_.classification->separators : usual_separators(start_.run);
-  form_.emplace(PairForm{start_.run, separators,
-                         text_length(start_.run, given.labels.max_length, least_length(start_.run.edges))});
+  train_file_ = std::make_unique<ExampleFile>(files_.train, files_.columns, ExampleArrays::last);
+  session.report(describe_columns(*train_file_));
+  separate_pairs();
+  const int64_t separators = start_.classification                    ? start_.classification->separators
+                             : start_.kind == RunKind::language_model ? 1
+                                                                      : usual_separators(start_.run);
+  tokenizer_.emplace(RowTokenizer{start_.run, separators,
+                                  text_length(start_.run, given.labels.max_length, least_length(start_.run.edges))});
   read_train(given);
+}
+
+// Puts an end token between and after the texts of a pair for a language model, which has none after a text.
+void ClassifierData::separate_pairs() {
+  EncoderRun& run = start_.run;
+  if (train_file_->fields() != 3 || !run.edges.after.empty()) return;
+  if (start_.kind == RunKind::language_model) {
+    const RunDirectory init(files_.init);
+    const auto language = read_fields<LanguageConfig>(init, init.language());
+    const bool has_spellings = run.codec.unit() != TextUnit::bytes && run.codec.unit() != TextUnit::characters;
+    if (!language.ends.empty())
+      run.embedding.end = language.ends.front();
+    else if (has_spellings && run.codec.end() >= 0)
+      run.embedding.end = run.codec.piece(run.codec.end());
+  }
+  if (run.embedding.end.empty())
+    fail("{}: has no end token to separate the texts of {}; it can be trained on one text and a label", files_.init,
+         files_.train);
+  run.edges = edges_of(run.embedding, run.codec, files_.init);
 }
 
 // Reads the rows for training, from which the labels follow, then those for evaluation.
 void ClassifierData::read_train(const ClassifierRecipe& given) {
-  train_file_ = std::make_unique<ExampleFile>(files_.train, files_.columns, ExampleArrays::last);
   const bool compares = compares_texts(given.labels.loss);
   LabelCounts counts(given.labels);
-  const LabelledScan scan = scan_labelled(*train_file_, *form_, compares, [&](const ExampleRow& row, int64_t number) {
-    counts.add(row.fields.back(), number, train_file_->place(row));
-  });
+  const LabelledScan scan = scan_labelled(
+      *train_file_, *tokenizer_, compares,
+      [&](const ExampleRow& row, int64_t number) { counts.add(row.fields.back(), number, train_file_->place(row)); });
   const LabelCounts::Summary found = counts.summary(files_.train);
   choose_head(given, found);
   std::vector<int64_t> rows;  // of the labels in the order of the logits
@@ -140,25 +183,41 @@ void ClassifierData::read_train(const ClassifierRecipe& given) {
     if (found.kind != LabelKind::number) rows.push_back(found.rows[to_size(place - found.labels.begin())]);
   }
   classification_.scores = score_function(found.loss);
-  classification_.separators = form_->separators;
+  classification_.separators = tokenizer_->separators;
   table_ = LabelTable(found.kind, given.labels, classification_.labels);
-  goal_ = {found.kind, found.loss,
-           label_weights(given.labels, found.loss, classification_.labels, rows, train_file_->rows())};
+  objective_ = {found.kind, found.loss,
+                label_weights(given.labels, found.loss, classification_.labels, rows, train_file_->rows())};
   if (given.training.label_smoothing > 0 && found.loss != LabelLoss::softmax)
     fail("training: label_smoothing must be 0 with loss {} (is {})", name_of(found.loss),
          given.training.label_smoothing);
-  train_texts_ = std::make_unique<LabelledTexts>(*train_file_, *form_, scan, table_, found.loss);
+  train_texts_ = std::make_unique<LabelledTexts>(*train_file_, *tokenizer_, scan, table_, found.loss);
   if (compares && scan.longest_list < 2)
     fail("{}: must have several texts of one query in consecutive rows for loss {} (each row has another)",
          files_.train, name_of(found.loss));
+  report_labels(given, found);
+  if (compares)
+    session_.report(fmt::format("{} queries, the longest with {} rows", std::ssize(scan.lists) - 1, scan.longest_list));
+  if (scan.cut > 0)
+    session_.report(
+        fmt::format("{} of {} rows are truncated to {} tokens", scan.cut, train_file_->rows(), tokenizer_->max_length));
+  read_dev(given, found);
+}
+
+void ClassifierData::report_labels(const ClassifierRecipe& given, const LabelCounts::Summary& found) const {
   session_.report(fmt::format("{}: {} rows, {}", files_.train, train_file_->rows(),
                               found.kind == LabelKind::number
                                   ? fmt::format("numbers, loss {}", name_of(found.loss))
                                   : fmt::format("{} labels: {}", found.labels.size(), describe(found))));
-  if (scan.cut > 0)
-    session_.report(
-        fmt::format("{} of {} rows are truncated to {} tokens", scan.cut, train_file_->rows(), form_->max_length));
-  read_dev(given, found);
+  if (!found.not_number.empty())
+    session_.report(fmt::format("{} is no number, so that the numbers of other rows are labels", found.not_number));
+  const int64_t single = std::ranges::count(found.rows, 1);
+  if (found.kind == LabelKind::one && 2 * single > train_file_->rows())
+    session_.report(fmt::format("{} of {} rows have a label that no other row has; loss squared learns numbers", single,
+                                train_file_->rows()));
+  const auto has_comma = [](const std::string& label) { return label.find(',') != std::string::npos; };
+  if (found.loss == LabelLoss::sigmoid && given.labels.label_separator.empty() &&
+      std::ranges::any_of(found.labels, has_comma))
+    session_.report("labels with commas are not divided; label_separator \",\" divides them");
 }
 
 // Keeps the head of the run if it fits.
@@ -174,67 +233,67 @@ void ClassifierData::choose_head(const ClassifierRecipe& given, const LabelCount
     return;
   }
   classification_.labels = fits ? before->labels : labels;
-  classification_.pooling = pooling_of(config.pooling, before ? before->pooling : start_.run.embedding.pooling);
+  classification_.pooling = pooling_of(config.pooling, before ? before->pooling : usual_pooling(start_.run));
   classification_.activation = config.head_activation;
   keeps_head_ = fits && before->pooling == classification_.pooling && before->activation == classification_.activation;
+  classification_.norm = has_head_norm(start_.run.config);
   if (keeps_head_) classification_.dense_bias = before->dense_bias, classification_.norm = before->norm;
   session_.report(keeps_head_ ? fmt::format("the head of {} is kept", files_.init) : "the head is new");
 }
 
 void ClassifierData::read_dev(const ClassifierRecipe& given, const LabelCounts::Summary& found) {
   if (files_.dev.empty()) {
-    dev_ = {train_texts_.get(), dev_units(given.labels.dev_share, found.first_rows)};
+    dev_ = {train_texts_.get(), dev_units(given.labels.dev_share, found)};
     train_ = rest_of(dev_.units);
   } else {
-    dev_file_ = std::make_unique<ExampleFile>(files_.dev, files_.columns, ExampleArrays::last);
+    const bool has_columns = !files_.dev_columns.empty();
+    dev_file_ = std::make_unique<ExampleFile>(files_.dev, has_columns ? files_.dev_columns : files_.columns,
+                                              ExampleArrays::last);
     if (dev_file_->fields() != train_file_->fields())
       fail("{}: must have {} columns as {} (has {})", files_.dev, train_file_->fields(), files_.train,
            dev_file_->fields());
-    const LabelledTexts rows(*dev_file_, *form_, {}, table_, found.loss);
-    LabelledScan scan = scan_labelled(*dev_file_, *form_, compares_texts(found.loss),
+    const LabelledTexts rows(*dev_file_, *tokenizer_, {}, table_, found.loss);
+    LabelledScan scan = scan_labelled(*dev_file_, *tokenizer_, compares_texts(found.loss),
                                       [&](const ExampleRow& row, int64_t) { rows.check(row); });
-    dev_texts_ = std::make_unique<LabelledTexts>(*dev_file_, *form_, std::move(scan), table_, found.loss);
+    dev_texts_ = std::make_unique<LabelledTexts>(*dev_file_, *tokenizer_, std::move(scan), table_, found.loss);
     dev_ = {dev_texts_.get(), std::vector<int64_t>(to_size(dev_texts_->units()))};
     std::iota(dev_.units.begin(), dev_.units.end(), 0);
     train_ = rest_of({});
   }
-  if (!session_.resumed) check_untrained_dev(given, found.first_rows);
+  if (compares_texts(found.loss)) check_order(found.loss);
+  if (!session_.resumed) check_untrained_dev(given, found);
 }
 
-// Returns the units of the training file that are set aside, in their order: the same for each share, and more for a
-// larger one. The first row of each label is for training.
-std::vector<int64_t> ClassifierData::dev_units(double share, const std::vector<int64_t>& first_rows) const {
-  const std::set<int64_t> kept(first_rows.begin(), first_rows.end());
+// Returns the units of the training file that are set aside. The first row of each label is for training.
+std::vector<int64_t> ClassifierData::dev_units(double share, const LabelCounts::Summary& found) const {
+  const std::set<int64_t> kept(found.first_rows.begin(), found.first_rows.end());
   const int64_t all = train_texts_->units();
-  const auto wanted = std::max<int64_t>(1, std::llround(share * static_cast<double>(all)));
-  std::vector<int64_t> units;
-  for (const int64_t unit : shuffled_rows(all, 0, 0)) {
-    if (std::ssize(units) == wanted) break;
-    if (!kept.contains(train_texts_->first_row(unit))) units.push_back(unit);
-  }
-  if (units.empty() || std::ssize(units) == all)
-    fail("{}: is too short to set aside {} of it (dev_share)", files_.train, share);
-  std::ranges::sort(units);
-  return units;
+  if (std::ssize(kept) == all && !found.not_number.empty())
+    fail("{} is no number, so that all rows have labels of their own; correct it, or set loss and dev",
+         found.not_number);
+  if (std::ssize(kept) == all)
+    fail("{}: each row has a label of its own, so that none can be set aside for evaluation; set dev", files_.train);
+  return chosen_for_dev(files_.train, all, share, kept);
 }
 
 // Returns the part of the training file without some units, which are in ascending order.
 LabelledPart ClassifierData::rest_of(const std::vector<int64_t>& units) const {
-  LabelledPart part{train_texts_.get()};
-  part.units.reserve(to_size(train_texts_->units() - std::ssize(units)));
-  auto next = units.begin();
-  for (int64_t unit = 0; unit < train_texts_->units(); unit++) {
-    if (next != units.end() && *next == unit)
-      ++next;
-    else
-      part.units.push_back(unit);
-  }
-  return part;
+  return {train_texts_.get(), numbers_without(train_texts_->units(), units)};
+}
+
+// Throws Error if no texts are compared in training, or in evaluations.
+void ClassifierData::check_order(LabelLoss loss) const {
+  if (!has_order(train_))
+    fail("{}: must have a query whose texts have different numbers for loss {} (has none)", files_.train,
+         name_of(loss));
+  if (has_order(dev_)) return;
+  if (!files_.dev.empty()) fail("{}: must have a query whose texts have different numbers (has none)", files_.dev);
+  fail("{}: no query that is set aside has texts with different numbers; set dev, or a larger dev_share", files_.train);
 }
 
 // Throws Error if a classifier was trained on the rows for evaluation. Other files cannot be compared.
-void ClassifierData::check_untrained_dev(const ClassifierRecipe& given, const std::vector<int64_t>& first_rows) const {
-  const std::string trained = trained_text(files_.init);
+void ClassifierData::check_untrained_dev(const ClassifierRecipe& given, const LabelCounts::Summary& found) const {
+  const std::string saved = trained_text(files_.init), trained = saved.substr(0, saved.find(", dev "));
   const RunDirectory init(files_.init);
   if (trained.empty() || !std::filesystem::exists(init.labels())) return;
   if (!files_.dev.empty()) {
@@ -248,7 +307,7 @@ void ClassifierData::check_untrained_dev(const ClassifierRecipe& given, const st
   const auto is_trained_without = [&](const std::vector<int64_t>& units) {
     return trained == ClassificationTask::fingerprint_of(rest_of(units));
   };
-  if (is_trained_without({}) || (before < share && is_trained_without(dev_units(before, first_rows))))
+  if (is_trained_without({}) || (before < share && is_trained_without(dev_units(before, found))))
     fail(
         "{}: was trained on rows of {} that are set aside here (dev_share {}), so that scores would be too good; use "
         "its dev_share or a dev file",
@@ -277,14 +336,14 @@ void ClassifierData::set_limits(ClassifierRecipe& recipe) const {
   }
   const bool fits = recipe.fit && !session_.resumed && training.schedule == Schedule::cosine;
   if (fits && !recipe.given.contains("warmup_steps")) {
-    training.warmup_steps = std::llround(kWarmupShare * static_cast<double>(training.max_steps));
+    set_row_warmup(training);
     chosen.push_back(fmt::format("warmup_steps {} of {}", training.warmup_steps, training.max_steps));
   }
   if (!chosen.empty() && !session_.resumed) session_.report(fmt::format("chosen: {}", fmt::join(chosen, ", ")));
 }
 
 std::unique_ptr<Task> ClassifierData::make_task(const ClassifierRecipe& recipe) const {
-  return std::make_unique<ClassificationTask>(recipe, train_, dev_, goal_);
+  return std::make_unique<ClassificationTask>(recipe, train_, dev_, objective_);
 }
 
 void ClassifierData::create_run(const RunDirectory& run, const ClassifierRecipe& recipe) const {
@@ -311,19 +370,9 @@ void ClassifierData::create_run(const RunDirectory& run, const ClassifierRecipe&
 ClassifierRecipe classifier_fine_tuning() {
   ClassifierRecipe recipe;
   TrainingConfig& t = recipe.training;
-  t.optimizer = Optimizer::adamw;
-  t.learning_rate = 2e-5;
-  t.warmup_steps = 100;
-  t.schedule = Schedule::cosine;
-  t.beta2 = 0.999;
-  t.epsilon = 1e-8;
-  t.weight_decay = 0.01;
-  t.clip_norm = 1;
-  t.label_smoothing = 0;
+  set_row_fine_tuning(t);
   t.max_epochs = 3;
   t.eval_every = t.save_every = 0;
-  t.average = 0;
-  t.ema_decay = 0;
   return recipe;
 }
 
@@ -331,7 +380,10 @@ ClassifierRecipe classifier_fine_tuning(const std::string& run) {
   ClassifierRecipe recipe = classifier_fine_tuning();
   const TextStart start = read_text_start(run);
   recipe.model = start.run.config;
-  if (start.classification) recipe.labels.head_activation = start.classification->activation;
+  if (start.classification)
+    recipe.labels.head_activation = start.classification->activation;
+  else if (has_head_norm(start.run.config))
+    recipe.labels.head_activation = HeadActivation::gelu;
   return recipe;
 }
 

@@ -14,7 +14,9 @@
 #include "core/fail.h"
 #include "core/json.h"
 #include "core/to_size.h"
+#include "decode/encoder/text_ids.h"
 #include "io/atomic_file.h"
+#include "io/runs/adapter.h"
 #include "io/runs/run.h"
 #include "io/runs/text_head_file.h"
 #include "qkv/embedder_training.h"
@@ -26,10 +28,6 @@
 
 namespace qkv {
 namespace {
-
-constexpr int64_t kMostDevRows = 10'000;  // that are set aside
-constexpr int64_t kBytesOfToken = 4;      // a bound: text may become longer when it is normalized
-constexpr double kWarmup = 0.1;           // share of the steps
 
 std::string described(const RowColumns& columns) {
   return fmt::format("{} text{}{}", columns.texts, columns.texts == 1 ? "" : "s",
@@ -50,31 +48,41 @@ VectorLoss loss_of(const EmbedderConfig& config, const EmbedderFiles& files, con
   return files.teacher.empty() ? usual_loss(find_columns(train)) : VectorLoss::distill;
 }
 
+// Returns the last column as an error names it.
+std::string last_column(const ExampleFile& file) {
+  return file.names().empty() ? fmt::format("column {}", file.fields()) : excerpt(file.names().back());
+}
+
 // Returns the columns of training rows. Throws Error unless they are those that the loss needs.
 RowColumns train_columns(const ExampleFile& file, VectorLoss loss) {
   RowColumns found = find_columns(file);
-  if (!reads_score(loss) && found.has_score) {
-    if (names_score(file))
-      fail("{}: loss {} reads no score, but the last column is {}: choose the others (columns)", file.path(),
-           name_of(loss), excerpt(file.names().back()));
-    found = {file.fields(), false};
-  }
+  if (!reads_score(loss) && found.has_score)
+    fail("{}: loss {} reads no score, but {}: choose the others (columns)", file.path(), name_of(loss),
+         names_score(file) ? "the last column is " + last_column(file) : last_column(file) + " has numbers");
   if (reads_score(loss) && !found.has_score && file.fields() >= 3) found = {file.fields() - 1, true};
-  const bool finds_itself = loss == VectorLoss::info_nce && found.texts == 1 && !found.has_score;
-  if (!finds_itself && !allows(loss, found))
+  const bool is_own_positive = loss == VectorLoss::info_nce && found.texts == 1 && !found.has_score;
+  if (!is_own_positive && !allows(loss, found))
     fail("{}: loss {} requires columns of {} (has {})", file.path(), name_of(loss), needed(loss), described(found));
   return found;
 }
 
-// Returns the columns of dev rows, which may be others than those of training.
-RowColumns dev_columns(const ExampleFile& file, const ExampleFile& train, const RowColumns& trained, VectorLoss loss) {
+// Returns the columns of dev rows, which may be others than those of training. is_own: whether they are in a file of
+// their own.
+RowColumns dev_columns(const ExampleFile& file, const ExampleFile& train, const RowColumns& trained, VectorLoss loss,
+                       bool is_own) {
   const bool is_same = file.fields() == train.fields() && !names_score(file);
   const RowColumns found = is_same ? trained : find_columns(file);
   const bool has_measure = found.has_score ? found.texts == 2 || found.texts == 3 : found.texts >= 2;
   if (!has_measure && !(loss == VectorLoss::distill && !found.has_score))
-    fail("{}: evaluation requires columns of two texts, or of two texts and a score, in the dev file (has {})",
-         file.path(), described(found));
+    fail("{}: evaluation requires columns of two texts, or of two texts and a score{} (has {})", file.path(),
+         is_own ? "" : ": set dev to such a file", described(found));
   return found;
+}
+
+// Returns a hash of the weights of a run.
+std::string hash_of_weights(const std::string& directory) {
+  const RunDirectory run(directory);
+  return sha256_of_file(std::filesystem::exists(run.model()) ? run.model() : run.adapter_weights());
 }
 
 class EmbedderData {
@@ -96,18 +104,21 @@ class EmbedderData {
   void read_rows(const EmbedderConfig& config);
   void scan_rows(const EmbedderConfig& config);
   void set_head(EmbedderRecipe& recipe);
-  void keep_base(EmbedderRecipe& recipe) const;
+  void set_whole_model(EmbedderRecipe& recipe) const;
+  void check_rows(const EmbedderRecipe& recipe) const;
   int64_t width(const TextHeadConfig& head) const;
   void check_teacher(const TextHeadConfig& head) const;
-  void check_dev() const;
+  void check_dev(double share) const;
+  TokenCount count_tokens(const std::string& text, const std::string& where) const;
 
+  const TrainingSession& session_;
   const EmbedderFiles& files_;
   bool resumed_;
   TextStart start_;  // the run that is resumed, or the initial one
   VectorLoss kind_;
   std::optional<TextRows> train_, dev_;
-  RowScan scan_ = {};  // of the training rows
-  int64_t longest_ = 0;
+  RowScan scan_ = {};                     // of the training rows
+  int64_t max_length_ = 0, longest_ = 0;  // tokens of a text
   std::unique_ptr<const Embedder> teacher_;
 };
 
@@ -129,6 +140,8 @@ void EmbedderData::check(const EmbedderRecipe& given, const EmbedderFiles& files
   if (!files.teacher.empty() && !is_free && loss != VectorLoss::distill)
     fail("training: teacher requires loss distill (is {})", name_of(loss));
   if (config.teacher_first && files.teacher.empty()) fail("training: teacher_first requires teacher");
+  check_columns(files.columns, "columns");
+  check_columns(files.dev_columns, "dev_columns");
 }
 
 EmbedderRecipe EmbedderData::saved_recipe(const RunDirectory& run) {
@@ -140,53 +153,84 @@ EmbedderRecipe EmbedderData::saved_recipe(const RunDirectory& run) {
 }
 
 EmbedderData::EmbedderData(const TrainingSession& session, const EmbedderRecipe& given, const EmbedderFiles& files)
-    : files_(files), resumed_(session.resumed) {
+    : session_(session), files_(files), resumed_(session.resumed) {
   if (!resumed_ && files.init.empty()) fail("training: init must name the run that training starts from");
   if (resumed_) expect_started_from(session.run, files.init);
   start_ = read_text_start(resumed_ ? session.run.root() : files.init);
   expect_same_shape(resumed_ ? session.run.root() : files.init, start_.run.config, given.model);
+  const TextEdges& edges = start_.run.edges;
+  max_length_ =
+      text_length(start_.run, given.embedder.max_length, std::ssize(edges.before) + std::ssize(edges.after) + 1);
   read_rows(given.embedder);
   scan_rows(given.embedder);
-  if (!resumed_) check_dev();
+  if (!resumed_) check_dev(given.embedder.dev_share);
   if (kind_ == VectorLoss::distill) teacher_ = std::make_unique<const Embedder>(files.teacher);
   if (!resumed_) session.report(fmt::format("starting from {}", files.init));
 }
 
 void EmbedderData::read_rows(const EmbedderConfig& config) {
   const auto train = std::make_shared<const ExampleFile>(files_.train, files_.columns);
+  session_.report(describe_columns(*train));
   kind_ = loss_of(config, files_, *train);
   const RowColumns columns = train_columns(*train, kind_);
   const int64_t rows = train->rows();
-  if (!files_.dev.empty()) {
-    const auto dev = std::make_shared<const ExampleFile>(
-        files_.dev, files_.dev_columns.empty() ? files_.columns : files_.dev_columns);
-    train_.emplace(train, 0, rows, columns);
-    dev_.emplace(dev, 0, dev->rows(), dev_columns(*dev, *train, columns, kind_));
+  if (files_.dev.empty()) {
+    const RowColumns of_dev = dev_columns(*train, *train, columns, kind_, false);
+    std::vector<int64_t> aside = chosen_for_dev(files_.train, rows, config.dev_share);
+    train_.emplace(train, numbers_without(rows, aside), columns);
+    dev_.emplace(train, std::move(aside), of_dev);
     return;
   }
-  const auto share = std::llround(config.dev_share * static_cast<double>(rows));
-  const int64_t aside = std::clamp<int64_t>(share, 1, kMostDevRows);
-  if (aside >= rows) fail("{}: is too short to set aside {} of it (dev_share)", files_.train, config.dev_share);
-  train_.emplace(train, 0, rows - aside, columns);
-  dev_.emplace(train, rows - aside, rows, dev_columns(*train, *train, columns, kind_));
+  const auto dev =
+      std::make_shared<const ExampleFile>(files_.dev, files_.dev_columns.empty() ? files_.columns : files_.dev_columns);
+  session_.report(describe_columns(*dev));
+  train_.emplace(train, numbers_without(rows, {}), columns);
+  dev_.emplace(dev, numbers_without(dev->rows(), {}), dev_columns(*dev, *train, columns, kind_, true));
+}
+
+TokenCount EmbedderData::count_tokens(const std::string& text, const std::string& where) const {
+  const EmbedderTokens tokens = between_edges(start_.run.edges, inner_ids(start_.run, text, where), max_length_);
+  if (tokens.ids.empty()) fail("{}: a text has no tokens", where);
+  return {std::ssize(tokens.ids), tokens.all > std::ssize(tokens.ids)};
 }
 
 void EmbedderData::scan_rows(const EmbedderConfig& config) {
   std::optional<TextRows::ScoreRange> range;
   if (config.score_min != 0 || config.score_max != 0) range = {config.score_min, config.score_max};
-  scan_ = train_->scan(range);
-  const int64_t longest = std::max(scan_.longest, dev_->scan({}).longest);
-  longest_ = kBytesOfToken * (longest + std::ssize(start_.run.embedding.prefix)) + std::ssize(start_.run.edges.before) +
-             std::ssize(start_.run.edges.after);
+  const auto count = [this](const std::string& text, const std::string& where) { return count_tokens(text, where); };
+  scan_ = train_->scan(range, kind_ == VectorLoss::info_nce, count);
+  const RowScan dev = dev_->scan({}, false, count);
+  longest_ = std::max(scan_.longest, dev.longest);
+  if (scan_.cut > 0)
+    session_.report(fmt::format("{} of {} texts of {} are truncated to {} tokens", scan_.cut,
+                                train_->size() * train_->columns().texts, files_.train, max_length_));
   if (kind_ == VectorLoss::cosine && !range && scan_.least == scan_.most)
     fail("{}: all scores are {:g}; set score_min and score_max", files_.train, scan_.least);
+  if (dev_->columns().has_score && dev.least == dev.most)
+    fail("{}: the rows for evaluation must have different scores (all are {:g})", dev_->path(), dev.least);
 }
 
-// Throws Error if the initial run was trained on the dev rows.
-void EmbedderData::check_dev() const {
-  if (!files_.dev.empty() && dev_->fingerprint() == trained_text(files_.init))
-    fail("{}: was trained on {}, so that scores on it would be too good; use another dev file", files_.init,
-         files_.dev);
+// Throws Error if the initial run was trained on the rows for evaluation. Other files cannot be compared.
+void EmbedderData::check_dev(double share) const {
+  const RunDirectory init(files_.init);
+  const std::string trained = EmbeddingTask::train_part(trained_text(files_.init));
+  if (trained.empty() || !std::filesystem::exists(init.embedder())) return;
+  if (!files_.dev.empty()) {
+    if (trained == dev_->fingerprint())
+      fail("{}: was trained on {}, so that scores on it would be too good; use another dev file", files_.init,
+           files_.dev);
+    return;
+  }
+  const int64_t rows = train_->file().rows();
+  const double before = read_fields<EmbedderConfig>(init, init.embedder()).dev_share;
+  const auto is_trained_without = [&](const std::vector<int64_t>& aside) {
+    return trained == rows_fingerprint(train_->file(), numbers_without(rows, aside));
+  };
+  if (is_trained_without({}) || (before < share && is_trained_without(chosen_for_dev(files_.train, rows, before))))
+    fail(
+        "{}: was trained on rows of {} that are set aside here (dev_share {}), so that scores would be too good; use "
+        "its dev_share or a dev file",
+        files_.init, files_.train, share);
 }
 
 int64_t EmbedderData::width(const TextHeadConfig& head) const {
@@ -220,7 +264,7 @@ void EmbedderData::set_head(EmbedderRecipe& recipe) {
 }
 
 // An adapter changes the whole model of the initial run, and nothing else.
-void EmbedderData::keep_base(EmbedderRecipe& recipe) const {
+void EmbedderData::set_whole_model(EmbedderRecipe& recipe) const {
   if (!recipe.head.dense.empty() || recipe.head.temperature)
     fail("training: lora_rank must be 0 with {} (is {})",
          recipe.head.temperature ? "learn_temperature" : "linear layers after the pooling", recipe.training.lora_rank);
@@ -229,10 +273,32 @@ void EmbedderData::keep_base(EmbedderRecipe& recipe) const {
   recipe.model.dropout = dropout;
 }
 
+// Throws Error if the loss could not change, or not be small.
+void EmbedderData::check_rows(const EmbedderRecipe& recipe) const {
+  const EmbedderConfig& config = recipe.embedder;
+  const int64_t texts = train_->columns().texts;
+  if (kind_ == VectorLoss::info_nce && texts < 3 && std::min(config.examples, train_->size()) < 2)
+    fail(
+        "{}: loss info_nce without negatives requires batches of two rows or more (examples is {}, {} rows to train "
+        "on)",
+        files_.train, config.examples, train_->size());
+  const DropoutConfig& dropout = recipe.model.dropout;
+  if (kind_ == VectorLoss::info_nce && texts == 1 && dropout == DropoutConfig{0, 0, 0})
+    fail("{}: one column of texts requires dropout, by which the two vectors of a text differ (dropout is 0)",
+         files_.train);
+  const bool is_cosine = config.similarity == Similarity::cosine || config.normalize == NormalizeChoice::on;
+  if (const double margin = std::max(std::abs(scan_.least), std::abs(scan_.most));
+      kind_ == VectorLoss::margin_mse && is_cosine && margin > 2)
+    fail("{}: margins of cosines must be between -2 and 2 (is {:g}); set similarity to dot and normalize to off",
+         files_.train, std::abs(scan_.least) > 2 ? scan_.least : scan_.most);
+  if (config.similarity == Similarity::dot && config.normalize == NormalizeChoice::on && !resumed_)
+    session_.report("similarity dot is that of normalized vectors, their cosine (normalize is on)");
+}
+
 void EmbedderData::set_sizes(EmbedderRecipe& recipe) {
   EmbedderConfig& config = recipe.embedder;
   set_head(recipe);
-  if (recipe.training.lora_rank > 0) keep_base(recipe);
+  if (recipe.training.lora_rank > 0) set_whole_model(recipe);
   config.loss = kind_;
   if (kind_ == VectorLoss::cosine && config.score_min == 0 && config.score_max == 0) {
     config.score_min = scan_.least;
@@ -248,21 +314,19 @@ void EmbedderData::set_sizes(EmbedderRecipe& recipe) {
       fail("training: matryoshka must be at most {}, the components of a vector (is {})", width(recipe.head),
            components);
   check_teacher(recipe.head);
+  check_rows(recipe);
 }
 
 void EmbedderData::set_limits(EmbedderRecipe& recipe) const {
   TrainingConfig& training = recipe.training;
   set_cosine_end(training, batches(recipe));
-  if (recipe.fit && !resumed_ && !recipe.given.contains("warmup_steps") && training.max_steps > 0)
-    training.warmup_steps = std::max<int64_t>(1, std::llround(kWarmup * static_cast<double>(training.max_steps)));
+  if (recipe.fit && !resumed_ && !recipe.given.contains("warmup_steps")) set_row_warmup(training);
 }
 
 std::unique_ptr<Task> EmbedderData::make_task(const EmbedderRecipe& recipe) const {
-  const TextEdges& edges = start_.run.edges;
-  const int64_t least = std::ssize(edges.before) + std::ssize(edges.after) + 1;
-  const int64_t length = text_length(start_.run, recipe.embedder.max_length, least);
-  return std::make_unique<EmbeddingTask>(recipe, EmbeddingData{start_.run, *train_, *dev_, teacher_.get(),
-                                                               width(recipe.head), length, std::min(longest_, length)});
+  return std::make_unique<EmbeddingTask>(
+      recipe, EmbeddingData{start_.run, *train_, *dev_, teacher_.get(), teacher_ ? hash_of_weights(files_.teacher) : "",
+                            width(recipe.head), max_length_, longest_});
 }
 
 void EmbedderData::create_run(const RunDirectory& run, const EmbedderRecipe& recipe) const {
@@ -275,7 +339,7 @@ void EmbedderData::create_run(const RunDirectory& run, const EmbedderRecipe& rec
       return write_adapter(partial, make_adapter(recipe.training, recipe.model, files_.init));
     const auto start = start_model(files_.init, recipe, true);
     if (const Parameter<float>* s = start->text_head()->temperature())
-      *s->value = static_cast<float>(-std::log(recipe.embedder.temperature));
+      *s->value = static_cast<float>(-std::log(recipe.embedder.temperature) / kTemperatureRate);
     save_weights(partial.start(), start->parameters(), start->parameters().values());
     write_text_head(partial, *start);
   });
@@ -286,14 +350,9 @@ void EmbedderData::create_run(const RunDirectory& run, const EmbedderRecipe& rec
 EmbedderRecipe embedder_fine_tuning() {
   EmbedderRecipe recipe;
   TrainingConfig& training = recipe.training;
-  set_text_fine_tuning(training);
-  training.learning_rate = 2e-5;
-  training.schedule = Schedule::cosine;
-  training.beta2 = 0.999;
+  set_row_fine_tuning(training);
   training.max_epochs = 1;
   training.eval_every = training.save_every = 200;
-  training.patience = 0;
-  training.selection = Selection::metric;
   return recipe;
 }
 
@@ -310,8 +369,8 @@ bool train_embedder(const EmbedderFiles& files, const EmbedderRecipe& recipe, co
   std::vector<std::string> texts = {files.train};
   if (!files.dev.empty()) texts.push_back(files.dev);
   return train_on_ranks(ranks, out, observer, texts,
-                        [&](const std::string& run, const TrainingObserver& own, Ranks* all) {
-                          return train_on<EmbedderData>(run, own, all, given, files);
+                        [&](const std::string& run, const TrainingObserver& rank_observer, Ranks* all) {
+                          return train_on<EmbedderData>(run, rank_observer, all, given, files);
                         });
 }
 

@@ -154,14 +154,15 @@ struct TextFinder {
   }
 };
 
-// Elements of a list of numbers that are no JSON stay strings, which are refused later.
-nlohmann::json list_from(std::string_view text, bool has_numbers) {
+// Returns the elements of a list, which are separated by commas.
+nlohmann::json list_from(const std::string& name, std::string_view text, bool has_numbers) {
   nlohmann::json list = nlohmann::json::array();
   while (!text.empty()) {
     const size_t comma = std::min(text.find(','), text.size());
     const std::string element(text.substr(0, comma));
-    const bool is_json = has_numbers && nlohmann::json::accept(element);
-    if (comma > 0) list.push_back(is_json ? nlohmann::json::parse(element) : nlohmann::json(element));
+    if (has_numbers && comma > 0 && !nlohmann::json::accept(element))
+      fail("recipe: {} must be integers separated by commas (has {})", name, excerpt(element));
+    if (comma > 0) list.push_back(has_numbers ? nlohmann::json::parse(element) : nlohmann::json(element));
     text.remove_prefix(std::min(comma + 1, text.size()));
   }
   return list;
@@ -261,7 +262,7 @@ void set_recipe_options(R& recipe, const RecipeValues& values) {
     TextFinder finder{name};
     visit_recipe(recipe, finder);
     const bool is_text = finder.found || !nlohmann::json::accept(value);  // refused later, with the type expected
-    given[name] = finder.is_list ? list_from(value, finder.has_numbers)
+    given[name] = finder.is_list ? list_from(name, value, finder.has_numbers)
                   : is_text      ? nlohmann::json(value)
                                  : nlohmann::json::parse(value);
   }
@@ -310,6 +311,10 @@ void check(const EmbedderConfig& config) {
   const bool is_given = config.score_min != 0 || config.score_max != 0;
   if (is_given && config.score_min >= config.score_max)
     fail("training: score_max must be above score_min (are {:g} and {:g})", config.score_max, config.score_min);
+  const std::vector<int64_t>& widths = config.matryoshka;
+  for (auto width = widths.begin(); width != widths.end(); ++width)
+    if (std::find(widths.begin(), width, *width) != width)
+      fail("training: matryoshka must be different numbers (has {} twice)", *width);
 }
 void check(const LabelTrainingConfig& config) { check_ranges(config, "training: "); }
 void check(const RecommendationConfig& config) { check_ranges(config, "training: "); }
@@ -336,23 +341,24 @@ EncoderRecipe encoder_recipe(const RecipeChoice& choice) {
   return with_values(std::move(recipe), choice);
 }
 
-EmbedderRecipe embedder_recipe(const RecipeChoice& choice) {
-  if (choice.init.empty()) fail("training: init must name the run that training starts from");
-  EmbedderRecipe recipe = fine_tuning_of<EmbedderRecipe>(choice, embedder_fine_tuning);
+// Returns the recipe of a model of rows of texts. init may be absent for a run that exists.
+template <class R>
+R row_recipe(const RecipeChoice& choice, RecipeOf<R> fine_tuning) {
+  if (choice.init.empty() && !std::filesystem::exists(choice.out))
+    fail("training: init must name the run that training starts from");
+  R recipe = fine_tuning_of<R>(choice, fine_tuning);
   recipe.fit = true;
   recipe = with_values(std::move(recipe), choice);
   if (recipe.given.contains("max_steps") && !recipe.given.contains("max_epochs")) recipe.training.max_epochs = 0;
   return recipe;
 }
 
+EmbedderRecipe embedder_recipe(const RecipeChoice& choice) {
+  return row_recipe<EmbedderRecipe>(choice, embedder_fine_tuning);
+}
+
 ClassifierRecipe classifier_recipe(const RecipeChoice& choice) {
-  if (choice.init.empty() && !std::filesystem::exists(choice.out))
-    fail("training: init must name the run that training starts from");
-  ClassifierRecipe recipe = fine_tuning_of<ClassifierRecipe>(choice, classifier_fine_tuning);
-  recipe.fit = true;
-  recipe = with_values(std::move(recipe), choice);
-  if (recipe.given.contains("max_steps") && !recipe.given.contains("max_epochs")) recipe.training.max_epochs = 0;
-  return recipe;
+  return row_recipe<ClassifierRecipe>(choice, classifier_fine_tuning);
 }
 
 RecommendationRecipe recommendation_recipe(const RecipeChoice& choice) {

@@ -1,13 +1,19 @@
 #include "train/text_start.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <utility>
 #include <variant>
 
 #include "core/fail.h"
 #include "core/fields.h"
+#include "core/hash.h"
+#include "core/json.h"
 #include "core/to_size.h"
+#include "data/examples/shuffled_rows.h"
 #include "io/runs/run.h"
 #include "train/initial_run.h"
 
@@ -123,6 +129,74 @@ std::unique_ptr<Transformer<float>> start_model(const std::string& init, const R
   };
   std::visit(copy, load_one_of<EncoderRun, ClassifierRun, LanguageRun>(init));
   return start;
+}
+
+void set_row_fine_tuning(TrainingConfig& training) {
+  set_text_fine_tuning(training);
+  training.learning_rate = 2e-5;
+  training.schedule = Schedule::cosine;
+  training.beta2 = 0.999;
+  training.epsilon = 1e-8;
+  training.weight_decay = 0.01;
+  training.clip_norm = 1;
+  training.patience = 0;
+  training.selection = Selection::metric;
+}
+
+void set_row_warmup(TrainingConfig& training) {
+  constexpr double kShare = 0.1;  // of the steps
+  if (training.max_steps <= 0) return;
+  training.warmup_steps = std::max<int64_t>(1, std::llround(kShare * static_cast<double>(training.max_steps)));
+}
+
+std::vector<int64_t> chosen_for_dev(const std::string& path, int64_t all, double share, const std::set<int64_t>& kept) {
+  const auto wanted = std::clamp<int64_t>(std::llround(share * static_cast<double>(all)), 1, kMostDevRows);
+  std::vector<int64_t> chosen;
+  for (const int64_t number : shuffled_rows(all, 0, 0)) {
+    if (std::ssize(chosen) == wanted) break;
+    if (!kept.contains(number)) chosen.push_back(number);
+  }
+  if (chosen.empty() || std::ssize(chosen) == all)
+    fail("{}: is too short to set aside {} of it (dev_share); set dev to a file of rows for evaluation", path, share);
+  std::ranges::sort(chosen);
+  return chosen;
+}
+
+std::vector<int64_t> numbers_without(int64_t all, const std::vector<int64_t>& chosen) {
+  std::vector<int64_t> rest;
+  rest.reserve(to_size(all - std::ssize(chosen)));
+  auto next = chosen.begin();
+  for (int64_t number = 0; number < all; number++) {
+    if (next != chosen.end() && *next == number)
+      ++next;
+    else
+      rest.push_back(number);
+  }
+  return rest;
+}
+
+std::string rows_fingerprint(const ExampleFile& file, const std::vector<int64_t>& rows) {
+  const std::string_view bytes(reinterpret_cast<const char*>(rows.data()), rows.size() * sizeof(int64_t));
+  return fmt::format("{} {:016x}", file.fingerprint(), hash_bytes(bytes));
+}
+
+std::string describe_columns(const ExampleFile& file) {
+  const auto list_of = [](const std::vector<std::string>& names) {
+    std::string text;
+    for (const std::string& name : names) text += (text.empty() ? "" : ", ") + excerpt(name);
+    return text;
+  };
+  std::string line = file.names().empty() ? fmt::format("{}: columns {} (no header)", file.path(),
+                                                        fmt::join(file.column_numbers(), ", "))
+                                          : fmt::format("{}: columns {}", file.path(), list_of(file.names()));
+  if (!file.unused().empty()) line += fmt::format("; not used: {} (choose with columns)", list_of(file.unused()));
+  return line;
+}
+
+void check_columns(const std::vector<std::string>& columns, std::string_view option) {
+  for (auto column = columns.begin(); column != columns.end(); ++column)
+    if (std::find(columns.begin(), column, *column) != column)
+      fail("training: {} must be different columns (names {} twice)", option, excerpt(*column));
 }
 
 void append_text(const ModelConfig& model, std::span<const int32_t> ids, std::span<const int32_t> types, Batch& batch) {

@@ -5,11 +5,14 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/batch.h"
+#include "data/examples/example_file.h"
 #include "io/runs/run_kinds.h"
 #include "model/transformer.h"
 #include "qkv/training.h"
@@ -41,6 +44,29 @@ int64_t text_length(const EncoderRun& run, int64_t given, int64_t least);
 // another shape, get initial values; `takes_head`: those of the head are also taken from the run. Throws Error, naming
 // the run, if its weights are quantized.
 std::unique_ptr<Transformer<float>> start_model(const std::string& init, const Recipe& recipe, bool takes_head);
+
+// Sets the training values that suit rows of texts, but for the number of epochs and of steps between evaluations.
+void set_row_fine_tuning(TrainingConfig& training);
+// Sets warmup_steps to a tenth of max_steps, at least 1. Does nothing without max_steps.
+void set_row_warmup(TrainingConfig& training);
+
+inline constexpr int64_t kMostDevRows = 10'000;  // that are set aside for evaluation
+
+// Returns the numbers, from 0 to `all` − 1 and ascending, of rows or lists that are set aside for evaluation: a share
+// of them, at least 1 and at most kMostDevRows, the same in every run with this share, and more for a larger one. Those
+// of `kept` are for training. Throws Error, naming `path`, if none can be set aside or none is left.
+std::vector<int64_t> chosen_for_dev(const std::string& path, int64_t all, double share,
+                                    const std::set<int64_t>& kept = {});
+// Returns the numbers from 0 to `all` − 1 that are not in `chosen`, which is ascending.
+std::vector<int64_t> numbers_without(int64_t all, const std::vector<int64_t>& chosen);
+// Returns the fingerprint of these rows of a file.
+std::string rows_fingerprint(const ExampleFile& file, const std::vector<int64_t>& rows);
+
+// Describes the columns in use in one line: "rows.csv: columns "text1", "text2" of the header; not used: "id" (choose
+// with columns)".
+std::string describe_columns(const ExampleFile& file);
+// Throws Error if a column is chosen twice. option: columns or dev_columns.
+void check_columns(const std::vector<std::string>& columns, std::string_view option);
 
 // Appends a text to a batch: to the source of an encoder, otherwise to the target. types: of the tokens; may be empty.
 void append_text(const ModelConfig& model, std::span<const int32_t> ids, std::span<const int32_t> types, Batch& batch);

@@ -116,6 +116,29 @@ TEST(ExampleFile, ReadsJsonLines) {
       (Rows{{"a", "b", "c", "d", "e", "-0.5"}}));
 }
 
+TEST(ExampleFile, FindsUsualNamesWithCapitalLettersAndOtherNamesOfScores) {
+  EXPECT_EQ(fields_of("x.csv", "Text,Label\na,b\n"), (Rows{{"a", "b"}}));
+  EXPECT_EQ(columns_of("x.csv", "Sentence1,Sentence2,Score\na,b,1\n"), (Fields{"Sentence1", "Sentence2", "Score"}));
+  EXPECT_EQ(fields_of("x.csv", "sentence1,sentence2,similarity_score\na,b,1\n"), (Rows{{"a", "b", "1"}}));
+  EXPECT_EQ(fields_of("x.csv", "sentence1,sentence2,similarity\na,b,1\n"), (Rows{{"a", "b", "1"}}));
+  EXPECT_EQ(fields_of("x.csv", "text1,text2,relevance\na,b,1\n"), (Rows{{"a", "b", "1"}}));
+  EXPECT_EQ(fields_of("x.csv", "query,positive,margin\na,b,1\n"), (Rows{{"a", "b", "1"}}));
+  EXPECT_EQ(fields_of("x.csv", "anchor,positive,hard_negative\na,b,c\n"), (Rows{{"a", "b", "c"}}));
+  EXPECT_EQ(fields_of("x.csv", "text,category\na,b\n"), (Rows{{"a", "b"}}));
+  EXPECT_EQ(fields_of("x.jsonl", "{\"Query\": \"a\", \"Text\": \"b\", \"margin\": 2}\n"), (Rows{{"a", "b", "2"}}));
+}
+
+TEST(ExampleFile, ListsTheColumnsThatAreNotUsed) {
+  const auto unused = [](const std::string& name, const std::string& content, const Fields& columns) {
+    const TempFile file(name, content);
+    return ExampleFile(file.path(), columns).unused();
+  };
+  EXPECT_EQ(unused("x.csv", "id,text,label\n1,a,b\n", {}), Fields{"id"});
+  EXPECT_EQ(unused("x.csv", "id,text,label\n1,a,b\n", {"3", "2"}), Fields{"id"});
+  EXPECT_EQ(unused("x.csv", "1,a,b\n", {"3", "2"}), Fields());
+  EXPECT_EQ(unused("x.jsonl", "{\"text\": \"a\", \"label\": 1, \"id\": 2}\n", {}), Fields{"id"});
+}
+
 TEST(ExampleFile, ElementsOfAnArrayAreFields) {
   const std::string text =
       "{\"query\": \"a\", \"positive\": \"b\", \"negatives\": [\"c\", \"d\"]}\n"
@@ -302,6 +325,14 @@ TEST(ShuffledRows, AreAFunctionOfSeedAndEpoch) {
   EXPECT_NE(order, sorted);
   for (int64_t row = 0; row < 100; row++) EXPECT_EQ(sorted[to_size(row)], row);
   EXPECT_EQ(shuffled_rows(0, 1, 0), std::vector<int64_t>());
+}
+
+TEST(ExampleFile, NamesFieldsInErrors) {
+  const TempFile table("x.csv", "sentence1,sentence2\na,b\n"), rows("x.tsv", "a\tb\n");
+  const TempFile arrays("x.jsonl", R"({"anchor": "a", "positive": "b", "negatives": ["c", "d"]})");
+  EXPECT_EQ(ExampleFile(table.path(), {}).name_of_field(1), "column \"sentence2\"");
+  EXPECT_EQ(ExampleFile(rows.path(), {}).name_of_field(1), "column 2");
+  EXPECT_EQ(ExampleFile(arrays.path(), {}).name_of_field(3), "field 4");
 }
 
 }  // namespace

@@ -50,6 +50,14 @@ TEST(ClassificationScores, OfSetsOfLabelsEqualThoseOfScikitLearn) {
   EXPECT_TRUE(scores.confusion.empty());
 }
 
+// A matrix of all pairs of labels would take more memory than the texts.
+TEST(ClassificationScores, OfManyLabelsHaveNoMatrix) {
+  const ClassificationScores scores = classification_scores(Labels{0, 65535}, Labels{0, 1}, 65536);
+  EXPECT_TRUE(scores.confusion.empty());
+  EXPECT_DOUBLE_EQ(scores.accuracy, 0.5);
+  EXPECT_EQ(classification_scores(Labels{1}, Labels{0}, kConfusionLabels).confusion.size(), 65536U);
+}
+
 TEST(ClassificationScores, AreZeroWithoutTexts) {
   for (const ClassificationScores& scores : {classification_scores({}, {}, 2), label_set_scores({}, {}, 2)}) {
     EXPECT_EQ(scores.texts, 0);

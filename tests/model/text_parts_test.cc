@@ -72,6 +72,20 @@ TEST(TextParts, HaveTheGradientOfTheWholeBatch) {
   }
 }
 
+TEST(TextParts, HaveTheOutputsOfTheWholeBatch) {
+  for (const TextHeadCase& c : text_head_cases()) {
+    SCOPED_TRACE(c.name);
+    const PartsModel<double> m(c);
+    SpoiledArena arena;
+    Context context{.arena = arena, .inference = true};
+    const Matrix<const double> whole = m.model.text_outputs(m.batch, context);
+    const Matrix<double> v = context.arena.matrix<double>(whole.rows, whole.cols);
+    TextParts<double>().outputs(m.model, m.batch, kPartTokens, context, v);
+    for (int64_t n = 0; n < v.rows; n++)
+      for (int64_t k = 0; k < v.cols; k++) EXPECT_NEAR(v.row(n)[k], whole.row(n)[k], 1e-13) << n;
+  }
+}
+
 // The loss is that of the first pass, the gradient that of the second: they fit only with the same masks.
 TEST(TextParts, HaveTheSameDropoutMasksInBothPasses) {
   for (const size_t number : {1, 3, 7}) {

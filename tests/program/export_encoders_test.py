@@ -63,6 +63,24 @@ def test_an_imported_export_trains_on_from_its_loss(train, tmp_path, model_type,
     assert dev_losses(tmp_path / "more") == pytest.approx([min(dev_losses(run))], abs=1e-4)
 
 
+def classifier(encoder, folder, texts):
+    """Trains a new head for one or two texts with one of two labels."""
+    rows = ["a man runs", "two dogs", "a girl sings", "the street"] * 5
+    (folder / "rows.tsv").write_text("".join("\t".join([row] * texts + [str(i % 2)]) + "\n" for i, row in enumerate(rows)))
+    qkv("train", "classify", "--init", encoder, "--train", folder / "rows.tsv", "--max-steps", 1, "--threads", 1, "--out", folder / "run")
+    return folder / "run"
+
+
+@pytest.mark.parametrize("model_type, options", [("bert", BERT), ("modernbert", MODERN), ("esm", TINY)])
+@pytest.mark.parametrize("texts", [1, 2])
+def test_a_new_head_is_that_of_the_class(train, tmp_path, model_type, options, texts):
+    run = classifier(train(*options), tmp_path, texts)
+    assert f"{model_type} model" in qkv("export", run, tmp_path / "out")[1]
+    qkv("import", tmp_path / "out", tmp_path / "again")
+    line = "\t".join(["a man sings"] * texts) + "\n"
+    assert qkv("classify", tmp_path / "again", "--json", text=line)[1] == qkv("classify", run, "--json", text=line)[1]
+
+
 def test_a_head_that_no_class_has_is_one_line(tmp_path):
     qkv("import", CLASSIFIERS / "bert", tmp_path / "run")
     config = json.loads((tmp_path / "run/classification.json").read_text())
@@ -133,23 +151,34 @@ def scores(run):
     return found
 
 
-@needs_transformers
-@pytest.mark.parametrize("name", ["albert", "bert", "cross", "distilbert", "electra", "modernbert", "mpnet", "roberta"])
-def test_transformers_computes_the_same_scores(tmp_path, name):
+def expect_scores_of_transformers(run, out):
+    """Exports a run and expects its scores of PAIRS."""
     import torch
     import transformers
 
-    qkv("import", CLASSIFIERS / name, tmp_path / "run")
-    qkv("export", tmp_path / "run", tmp_path / "out")
-    tokenizer = transformers.AutoTokenizer.from_pretrained(tmp_path / "out")
-    model = transformers.AutoModelForSequenceClassification.from_pretrained(tmp_path / "out", attn_implementation="eager").eval()
+    qkv("export", run, out)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(out)
+    model = transformers.AutoModelForSequenceClassification.from_pretrained(out, attn_implementation="eager").eval()
     functions = {"single_label_classification": lambda z: z.softmax(-1), "multi_label_classification": torch.sigmoid,
                  "regression": lambda z: z}
-    for (text, pair), ours in zip(PAIRS, scores(tmp_path / "run"), strict=True):
+    for (text, pair), ours in zip(PAIRS, scores(run), strict=True):
         with torch.no_grad():
             z = model(**tokenizer(text, pair, truncation=True, return_tensors="pt")).logits[0]
         theirs = functions[model.config.problem_type](z).tolist()
         assert ours == pytest.approx({model.config.id2label[i]: score for i, score in enumerate(theirs)}, abs=TOLERANCE)
+
+
+@needs_transformers
+@pytest.mark.parametrize("name", ["albert", "bert", "cross", "distilbert", "electra", "modernbert", "mpnet", "roberta"])
+def test_transformers_computes_the_same_scores(tmp_path, name):
+    qkv("import", CLASSIFIERS / name, tmp_path / "run")
+    expect_scores_of_transformers(tmp_path / "run", tmp_path / "out")
+
+
+@needs_transformers
+@pytest.mark.parametrize("options", [BERT, MODERN, TINY])
+def test_transformers_computes_the_same_scores_with_a_new_head(train, tmp_path, options):
+    expect_scores_of_transformers(classifier(train(*options), tmp_path, 1), tmp_path / "out")
 
 
 @needs_sentences

@@ -39,6 +39,12 @@ def labelled(tmp_path_factory):
     return path
 
 
+def tensor_bytes(path):
+    """Returns the values of a file of weights, without its header, which names the head."""
+    data = path.read_bytes()
+    return data[8 + int.from_bytes(data[:8], "little"):]
+
+
 def test_a_classifier_is_trained_and_classifies(encoder, labelled, tmp_path):
     train = ["train", "classify", "--init", encoder, "--train", labelled, *STEPS, "--out", tmp_path / "run"]
     _, out, report = qkv(*train, "--json")
@@ -55,17 +61,18 @@ def test_a_classifier_is_trained_and_classifies(encoder, labelled, tmp_path):
     _, _, report = qkv("train", "classify", "--init", tmp_path / "run", "--train", labelled, *STEPS[:-4], "--max-steps", 2,
                        "--freeze", "embeddings,encoder", "--threads", 1, "--out", tmp_path / "more")
     assert f"the head of {tmp_path / 'run'} is kept" in report
-    assert (tmp_path / "more/model.safetensors").read_bytes() == (tmp_path / "run/model.safetensors").read_bytes()
+    assert tensor_bytes(tmp_path / "more/model.safetensors") == tensor_bytes(tmp_path / "run/model.safetensors")
 
 
 def test_a_cross_encoder_is_trained_and_reranks(encoder, tmp_path):
-    lines = [json.dumps({"query": f"c {i // 4 % 5} d", "text": " ".join(words), "relevance": int(is_a)}) + "\n"
+    lines = [json.dumps({"query": "c d " + " ".join("cdefghijkl"[int(digit)] for digit in f"{i // 4:02}"), "text": " ".join(words), "relevance": int(is_a)}) + "\n"
              for i, (words, is_a) in enumerate(rows(300))]
     (tmp_path / "queries.jsonl").write_text("".join(lines))
     train = ["train", "classify", "--init", encoder, "--train", tmp_path / "queries.jsonl", *STEPS]
     for loss, measure in (("listwise", "NDCG@10"), ("sigmoid", "spearman")):
-        _, out, _ = qkv(*train, "--loss", loss, "--out", tmp_path / loss, "--json")
+        _, out, report = qkv(*train, "--loss", loss, "--out", tmp_path / loss, "--json")
         assert json.loads(out)["dev"][measure] > 0.7
+        assert f"next:  qkv {'rerank' if loss == 'listwise' else 'classify'} {tmp_path / loss} " in report
         _, out, _ = qkv("rerank", tmp_path / loss, "--query", "c d", text="b e f\ng a h\nc b\n")
         assert out.splitlines()[0].endswith("g a h"), out
 
@@ -83,18 +90,25 @@ def test_an_imported_encoder_is_trained_in_pairs(tmp_path):
 
 
 @pytest.mark.parametrize("options, error", [
-    (["--lora-rank", 2], "qkv: training: lora_rank must be 0 for a classifier (is 2)\n"),
+    (["--config", "{config}"], "qkv: training: lora_rank must be 0 for a classifier (is 2)\n"),
     (["--device", "cuda"], "qkv: training: device must be cpu for a classifier (is cuda)\n"),
     (["--freeze", "decoder"], "qkv: freeze: "),
     (["--head-dropout", 1], "qkv: training: head_dropout must be at least 0 and below 1 (is 1)\n"),
     (["--columns", "text,label"], "labels.tsv"),
 ])
 def test_what_cannot_be_trained_is_refused_in_one_line(options, error, encoder, labelled, tmp_path):
+    (tmp_path / "recipe.json").write_text('{"lora_rank": 2}')
+    options = [str(option).replace("{config}", str(tmp_path / "recipe.json")) for option in options]
     status, _, message = qkv("train", "classify", "--init", encoder, "--train", labelled, *options, "--out", tmp_path / "run",
                              ok=False)
     last = message.splitlines(keepends=True)[-1]
     assert status == 1 and last.startswith("qkv: ") and error in last
     assert not (tmp_path / "run").exists()
+
+
+def test_options_that_are_always_refused_are_not_listed():
+    listed = qkv("train", "classify", "--help-all")[1] + qkv("train", "classify", "--help")[1]
+    assert "--label-smoothing" in listed and "--lora-rank" not in listed and "--r-drop" not in listed
 
 
 def test_init_is_needed(labelled, tmp_path):

@@ -40,6 +40,7 @@ def test_an_imported_encoder_learns_scores_and_embeds(encoder, rows, tmp_path):
     _, out, err = qkv("train", "embed", "--init", encoder, "--train", rows, "--dev-share", 0.2, "--out", run, "--json", *OPTIONS,
                       "--matryoshka", "8,4")
     assert f"starting from {encoder}" in err
+    assert 'rows.csv: columns "sentence1", "sentence2", "score"' in err
     assert "training data: 48 rows of 2 texts and a score, 6 batches per epoch, 12 dev rows; loss cosent" in err
     assert f"next:  qkv embed {run} < TEXT" in err
     assert set(json.loads(out)["dev"]) == {"loss", "spearman", "spearman (8)", "spearman (4)"}
@@ -73,7 +74,7 @@ def test_a_teacher_and_columns_by_name(encoder, rows, tmp_path):
     (["--loss", "cosent"], "rows.csv:3: column \"sentence2\" is empty"),
     (["--columns", "sentence1,score", "--loss", "cosine"],
      "rows.csv: loss cosine requires columns of two texts and a score (has 1 text and a score)"),
-    (["--matryoshka", "8,x"], "recipe: matryoshka must be an array of integers of 64 bits (is an array)"),
+    (["--matryoshka", "8,x"], "recipe: matryoshka must be integers separated by commas (has \"x\")"),
     (["--preset", "tiny"], "--preset"),
     (["--d-model", "8"], "--d-model"),
 ])

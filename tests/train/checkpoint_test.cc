@@ -89,6 +89,7 @@ TEST(Checkpoint, KeepsANegativeBestScoreAndAnEmptyList) {
   EXPECT_EQ(read.best, p.best);
   EXPECT_TRUE(read.evaluated_steps.empty());
   EXPECT_FALSE(read.best_learned);
+  EXPECT_FALSE(read.best_loss);
 }
 
 TEST(Checkpoint, KeepsWhatPatienceComparesWith) {
@@ -96,8 +97,11 @@ TEST(Checkpoint, KeepsWhatPatienceComparesWith) {
   State state(1);
   Progress p;
   p.best_learned = 0.1 + 0.2;
+  p.best_loss = 0.3 - 0.1;
   save_state(directory / "state", p, "", state.parameters, *state.optimizer);
-  EXPECT_EQ(load_state(directory / "state", "", state.parameters, *state.optimizer).best_learned, p.best_learned);
+  const Progress read = load_state(directory / "state", "", state.parameters, *state.optimizer);
+  EXPECT_EQ(read.best_learned, p.best_learned);
+  EXPECT_EQ(read.best_loss, p.best_loss);
 }
 
 TEST(Checkpoint, RefusesAStateOfOtherData) {

@@ -198,7 +198,7 @@ std::string write_queries(const TempDir& directory) {
   std::string text = "query,text,relevance\n";
   for (int query = 0; query < 80; query++) {
     const int64_t count = 1 + query % 5, relevant = words.below(count);
-    const std::string asked = words.text({}) + fmt::format(" {}", query % 7);
+    const std::string asked = words.text({}) + fmt::format(" {}", query);
     for (int64_t i = 0; i < count; i++)
       text += fmt::format("{},{},{}\n", asked, words.text({i == relevant ? "a" : "b"}), i == relevant ? 1 : 0);
   }
@@ -317,6 +317,44 @@ TEST(ClassifierTraining, StartsFromALanguageModel) {
   EXPECT_EQ(load_run<ClassifierRun>(directory / "run").classification.pooling, Pooling::last);
 }
 
+// The end token of a language model is between the texts of a pair.
+TEST(ClassifierTraining, SeparatesThePairsOfALanguageModel) {
+  const TempDir directory;
+  steps_of(language_case(directory), R"({"max_steps": 1, "unit": "pieces", "vocab_size": 300})", directory / "lm");
+  std::string text;
+  for (int i = 0; i < 20; i++) text += fmt::format("a\tb\t{}\n", i % 2);
+  spill(directory / "pairs.tsv", text);
+  ClassifierRecipe recipe = classifier_fine_tuning(directory / "lm");
+  merge_recipe_json(recipe, R"({"max_steps": 1})", "");
+  measures_of({.train = directory / "pairs.tsv", .init = directory / "lm"}, recipe, directory / "run");
+  const ClassifierRun run = load_run<ClassifierRun>(directory / "run");
+  EXPECT_EQ(run.edges.after, std::vector<int32_t>{run.codec.end()});
+  EXPECT_EQ(run.classification.separators, 1);
+}
+
+// Scores of one run are comparable.
+TEST(ClassifierTraining, ARunIsNotResumedWithOtherDevRows) {
+  const TempDir directory;
+  const std::string init = write_encoder(directory), out = directory / "run", train = write_labels(directory, 40);
+  const std::string dev = write_labels(directory, 20, "dev.tsv"), other = directory / "other.tsv";
+  spill(other, slurp(dev) + "c a\t10\n");
+  measures_of({.train = train, .dev = dev, .init = init}, small_classifier(init, R"({"max_steps": 1})"), out);
+  expect_contains(error_of([&] {
+                    train_classifier({.train = train, .dev = other, .init = init},
+                                     small_classifier(init, R"({"max_steps": 2})"), out, {});
+                  }),
+                  "was saved with different training data");
+}
+
+TEST(ClassifierTraining, ReadsOtherColumnsOfTheDevFile) {
+  const TempDir directory;
+  const std::string init = write_encoder(directory), dev = directory / "dev.csv";
+  spill(dev, "id,kind,body\n1,9,b c\n2,10,a d\n");
+  const ClassifierFiles files{
+      .train = write_labels(directory, 40), .dev = dev, .dev_columns = {"body", "kind"}, .init = init};
+  EXPECT_EQ(measures_of(files, small_classifier(init, R"({"max_steps": 1})"), directory / "run").count("accuracy"), 1u);
+}
+
 TEST(ClassifierTraining, WeightsOfLabelsChangeTheLoss) {
   const TempDir directory;
   const TrainingCase c = classifier_case(directory);
@@ -325,9 +363,6 @@ TEST(ClassifierTraining, WeightsOfLabelsChangeTheLoss) {
     return steps_of(c, json, directory / fmt::format("{}", weights.size())).front().loss;
   };
   EXPECT_NEAR(loss(R"("long=2", "short=2")"), 2 * loss(""), 1e-6);
-  EXPECT_NEAR(loss(R"("long=0", "short=0")"
-                   " "),
-              0, 1e-12);
   EXPECT_GT(loss(R"("balanced")"), 0);
 }
 
@@ -386,7 +421,13 @@ TEST_F(RefusedRows, OfLabels) {
   EXPECT_EQ(error("a\tb\tc\td\n"),
             train_ + ": must have two columns, text and label, or three, text, text and label (has 4)");
   EXPECT_EQ(error(good, "{}", "a\tb\tx\n"), dev_ + ": must have 2 columns as " + train_ + " (has 3)");
-  EXPECT_EQ(error("a\tx\nb\ty\n"), train_ + ": is too short to set aside 0.1 of it (dev_share)");
+  EXPECT_EQ(error("a\tx\nb\ty\n"),
+            train_ + ": each row has a label of its own, so that none can be set aside for evaluation; set dev");
+  EXPECT_EQ(
+      error("a\t0.5\nb\tN/A\nc\t1.5\n"),
+      train_ + ":2: \"N/A\" is no number, so that all rows have labels of their own; correct it, or set loss and dev");
+  EXPECT_EQ(error(good, R"({"class_weights": ["x=0", "y=0"]})"),
+            "training: class_weights must be above 0 for one label at least (all are 0)");
   EXPECT_EQ(error(good, R"({"class_weights": ["z=2"]})"),
             "training: class_weights must name labels of the training file (has \"z\")");
   EXPECT_EQ(error(good, R"({"class_weights": ["x:2"]})"),
@@ -416,6 +457,22 @@ TEST_F(RefusedRows, OfNumbers) {
             train_ +
                 ": must have several texts of one query in consecutive rows for loss listwise (each row has "
                 "another)");
+}
+
+TEST_F(RefusedRows, OfOrders) {
+  const char* loss = R"({"loss": "pairwise"})";
+  EXPECT_EQ(
+      error("a\tb\t1\na\tc\t0\nd\te\t1\na\tf\t1\n", loss),
+      train_ + ":4: the query \"a\" had rows before other queries; the texts of a query must be in consecutive rows");
+  EXPECT_EQ(error("a\tb\t1\na\tc\t1\nd\te\t0\nd\tf\t0\n", loss),
+            train_ + ": must have a query whose texts have different numbers for loss pairwise (has none)");
+  const std::string good = "a\tb\t1\na\tc\t0\nd\te\t1\nd\tf\t0\n";
+  EXPECT_EQ(error(good, loss, "a\tb\t1\na\tc\t1\n"),
+            dev_ + ": must have a query whose texts have different numbers (has none)");
+  std::string equal;
+  for (int i = 0; i < 30; i++) equal += fmt::format("c{}\tb\t1\nc{}\tc\t1\n", i, i);
+  expect_contains(error(equal + good, R"({"loss": "pairwise", "dev_share": 0.01})"),
+                  ": no query that is set aside has texts with different numbers; set dev, or a larger dev_share");
 }
 
 TEST_F(RefusedRows, OfOptions) {

@@ -21,6 +21,7 @@
 #include "tests/support/models.h"
 #include "tests/train/training_cases.h"
 #include "train/tasks/text_rows.h"
+#include "train/text_start.h"
 
 namespace qkv::testing {
 namespace {
@@ -172,7 +173,9 @@ TEST_F(EmbedderTraining, PairsFindEachOther) {
 
 TEST_F(EmbedderTraining, NegativesAndMarginsAreLearned) {
   const EmbedderFiles dev{.train = write("triplets.csv", rows_of([](int64_t i, int64_t j) {
-                                           return fmt::format("{},{},{}\n", word(i), word(i + kWords / 2), word(j));
+                                           const bool is_positive = word(j) == word(i + kWords / 2);
+                                           return fmt::format("{},{},{}\n", word(i), word(i + kWords / 2),
+                                                              word(is_positive ? i + 1 : j));
                                          })),
                           .dev = file("pairs.csv")};
   EXPECT_GT(train(dev, "{}", file("triplets"))["MRR@10"], 0.99);
@@ -208,10 +211,13 @@ TEST_F(EmbedderTraining, TextsFindThemselves) {
   const std::string json = R"({"dropout": 0.2, "examples": 12, "max_steps": 60})";
   const std::vector<StepReport> found = steps(files, json, file("run"));
   EXPECT_LT(found.back().loss, 0.5 * found.front().loss);
+  EXPECT_EQ(error_of([&] { train({.train = files.train}, json, file("none")); }),
+            files.train +
+                ": evaluation requires columns of two texts, or of two texts and a score: set dev to such a file (has "
+                "1 text)");
   EXPECT_EQ(
-      error_of([&] { train({.train = files.train}, json, file("none")); }),
-      files.train +
-          ": evaluation requires columns of two texts, or of two texts and a score, in the dev file (has 1 text)");
+      error_of([&] { train(files, R"({"dropout": 0})", file("none")); }),
+      files.train + ": one column of texts requires dropout, by which the two vectors of a text differ (dropout is 0)");
 }
 
 TEST_F(EmbedderTraining, ABatchInPartsHasTheGradientOfTheWhole) {
@@ -264,9 +270,9 @@ TEST_F(EmbedderTraining, AnAdapterLearns) {
   EXPECT_NE(Embedder(file("run")).embed({"aaa"}).values, Embedder(init).embed({"aaa"}).values);
 }
 
-TEST_F(EmbedderTraining, RowsWithRepeatedTextsAreLeftOut) {
+TEST_F(EmbedderTraining, RowsWithRepeatedTextsAreDropped) {
   RowTexts rows{{"a", "b", "c", "d", "A", "B", "b", "D", "x", "x", "y", "A"}, {1, 2, 3, 4}, {1, 2, 3, 4}};
-  leave_out_repeated(rows);  // the third row has the anchor of the second, the fourth the positive of the first
+  drop_repeated_rows(rows);  // the third row has the anchor of the second, the fourth the positive of the first
   EXPECT_EQ(rows.texts, (std::vector<std::string>{"a", "b", "A", "B", "x", "x"}));
   EXPECT_EQ(rows.lines, (std::vector<int64_t>{1, 2}));
   EXPECT_EQ(rows.scores, (std::vector<double>{1, 2}));
@@ -290,6 +296,10 @@ TEST_F(EmbedderTraining, StartsFromALanguageModelOrAnEmbedder) {
     const auto config = read_fields<EmbeddingConfig>(run, run.embedding());
     EXPECT_EQ(config.pooling, Pooling::last);
     EXPECT_EQ(config.start.empty(), name == std::string_view("characters")) << name;
+    if (name != std::string_view("characters")) continue;
+    const EmbedderFiles unknown{
+        .train = write("unknown.csv", "aaa,bbb,1\naaa,b\u2603,2\n"), .dev = files.dev, .init = files.init};
+    expect_contains(error_of([&] { train(unknown, "{}", file("none")); }), unknown.train + ":2: ");  // at the start
   }
   files.init = file("pieces-embedder");
   files.dev = write("others.csv", scored_rows() + "aaa,aaa,1\n");
@@ -323,7 +333,23 @@ TEST_F(EmbedderTraining, RefusesWhatItCannotTrain) {
   EXPECT_EQ(error_of_rows("a,b,3\nc,d,3\n", R"({"loss": "cosine"})"),
             rows + ": all scores are 3; set score_min and score_max");
   EXPECT_EQ(error("{}", {.train = write("rows.csv", "a,b,1\n")}),
-            rows + ": is too short to set aside 0.1 of it (dev_share)");
+            rows + ": is too short to set aside 0.1 of it (dev_share); set dev to a file of rows for evaluation");
+  EXPECT_EQ(error_of_rows("a,b,1\nc,d,2\n", R"({"loss": "info_nce"})"),
+            rows + ": loss info_nce reads no score, but column 3 has numbers: choose the others (columns)");
+  EXPECT_EQ(error_of_rows("a,b,c\nc,d,d\n"), rows + ":2: column 3 is equal to column 2, its positive");
+  EXPECT_EQ(error_of_rows("a,b\nc,d\n", R"({"examples": 1})"),
+            rows +
+                ": loss info_nce without negatives requires batches of two rows or more (examples is 1, 2 rows to "
+                "train on)");
+  EXPECT_EQ(error_of_rows("a,b,c,1\nc,d,e,-2.5\n"),
+            rows +
+                ": margins of cosines must be between -2 and 2 (is -2.5); set similarity to dot and normalize to "
+                "off");
+  EXPECT_EQ(error("{}", {.train = file("scored.csv"), .dev = write("rows.csv", "a,b,1\nc,d,1\n")}),
+            rows + ": the rows for evaluation must have different scores (all are 1)");
+  EmbedderFiles twice = scored();
+  twice.columns = {"1", "1"};
+  EXPECT_EQ(error("{}", twice), "training: columns must be different columns (names \"1\" twice)");
 
   EXPECT_EQ(error("{}", {}), "training: train must name a file");
   EXPECT_EQ(error(R"({"loss": "distill"})", scored()),
@@ -339,6 +365,8 @@ TEST_F(EmbedderTraining, RefusesWhatItCannotTrain) {
             "training: label_smoothing must be 0 for an embedder (is 0.1)");
   EXPECT_EQ(error(R"({"matryoshka": [8, 25]})", scored()),
             "training: matryoshka must be at most 24, the components of a vector (is 25)");
+  EXPECT_EQ(error(R"({"matryoshka": [8, 4, 8]})", scored()),
+            "training: matryoshka must be different numbers (has 8 twice)");
   EXPECT_EQ(error(R"({"matryoshka": [0]})", scored()), "training: matryoshka must be between 1 and 16777216 (is 0)");
   EXPECT_EQ(error(R"({"symmetric": true})", scored()), "training: symmetric requires loss info_nce (is cosent)");
   EXPECT_EQ(error(R"({"loss": "cosine", "learn_temperature": true})", scored()),
@@ -358,6 +386,75 @@ TEST_F(EmbedderTraining, RefusesWhatItCannotTrain) {
   EmbedderFiles files = scored();
   files.init = file("nowhere");
   expect_contains(error_of([&] { embedder_recipe({.init = files.init, .out = out}); }), "nowhere");
+}
+
+// The rows that are set aside are chosen at random, and the same in every run.
+TEST_F(EmbedderTraining, SetsRandomRowsAside) {
+  const std::vector<int64_t> few = chosen_for_dev("x", 1000, 0.05), more = chosen_for_dev("x", 1000, 0.1);
+  ASSERT_EQ(std::ssize(few), 50);
+  ASSERT_EQ(std::ssize(more), 100);
+  EXPECT_TRUE(std::ranges::includes(more, few));
+  EXPECT_LT(more.front(), 100);
+  EXPECT_GT(more.back(), 899);
+  EXPECT_EQ(std::ssize(chosen_for_dev("x", 1'000'000, 0.5)), kMostDevRows);
+  EXPECT_EQ(numbers_without(4, {1, 3}), (std::vector<int64_t>{0, 2}));
+}
+
+// The first run was trained on rows that the second sets aside.
+TEST_F(EmbedderTraining, RefusesRowsSetAsideThatTheInitialRunWasTrainedOn) {
+  EmbedderFiles files{.train = file("scored.csv")};
+  train(files, R"({"max_steps": 1, "dev_share": 0.1})", file("a"));
+  files.init = file("a");
+  expect_contains(error_of([&] { train(files, R"({"max_steps": 1, "dev_share": 0.2})", file("b")); }),
+                  "was trained on rows of " + file("scored.csv") + " that are set aside here (dev_share 0.2)");
+  train(files, R"({"max_steps": 1, "dev_share": 0.1})", file("b"));
+}
+
+TEST_F(EmbedderTraining, AnotherDevFileOrTeacherIsNoticed) {
+  const auto resume = [&](const EmbedderFiles& files, const char* out) {
+    return error_of([&] { train(files, R"({"max_steps": 2})", file(out)); });
+  };
+  EmbedderFiles files = scored();
+  train(files, R"({"max_steps": 1})", file("run"));
+  files.dev = write("others.csv", scored_rows() + "aaa,aaa,1\n");
+  EXPECT_NE(resume(files, "run"), "");
+  write_encoder(file("teacher"), R"({"vocab_size": 40, "seed": 5})");
+  write_encoder(file("other"), R"({"vocab_size": 40, "seed": 6})");
+  EmbedderFiles texts{.train = file("pairs.csv"), .dev = file("pairs.csv"), .teacher = file("teacher")};
+  train(texts, R"({"max_steps": 1})", file("texts"));
+  texts.teacher = file("other");
+  EXPECT_NE(resume(texts, "texts"), "");
+  texts.teacher = file("teacher");
+  train(texts, R"({"max_steps": 2})", file("texts"));
+}
+
+// Also at a usual learning rate, by a hundred times as much as another parameter.
+TEST_F(EmbedderTraining, ALearnedTemperatureChanges) {
+  const Measures measures = train({.train = file("pairs.csv"), .dev = file("pairs.csv")},
+                                  R"({"learn_temperature": true, "examples": 12, "learning_rate": 2e-5,
+                                      "max_steps": 100})",
+                                  file("run"));
+  EXPECT_GT(std::abs(std::log(measures.at("temperature") / 0.05)), 0.05);
+  EXPECT_LT(std::abs(std::log(measures.at("temperature") / 0.05)), 0.25);  // 100 steps of at most 0.002
+}
+
+TEST_F(EmbedderTraining, ReportsColumnsTruncatedTextsAndDroppedRows) {
+  std::string lines, rows = "id,Anchor,Positive,Similarity_Score,note\n";
+  TrainingObserver observer;
+  observer.on_message = [&](const std::string& line) { lines += line + "\n"; };
+  for (int64_t i = 0; i < kWords; i++) rows += fmt::format("{},{},aaa bbb aaa,{},x\n", i, word(i), i);
+  EmbedderFiles files{.train = write("named.csv", rows), .dev = file("scored.csv")};
+  train(files, R"({"max_steps": 1, "max_length": 4})", file("a"), observer);
+  expect_contains(lines,
+                  "named.csv: columns \"Anchor\", \"Positive\", \"Similarity_Score\"; not used: \"id\", \"note\"");
+  expect_contains(lines, "scored.csv: columns 1, 2, 3 (no header)");
+  expect_contains(lines, "of 24 texts of " + files.train + " are truncated to 4 tokens");
+  lines.clear();
+  files.columns = {"Anchor", "Positive"};
+  files.dev_columns = {"1", "2"};
+  train(files, R"({"max_steps": 3, "examples": 6})", file("b"), observer);
+  expect_contains(lines, "about 83% of the rows are dropped");
+  expect_contains(lines, "10 of 12 rows of the epoch were dropped");
 }
 
 TEST_F(EmbedderTraining, RefusesDevRowsThatTheInitialRunWasTrainedOn) {

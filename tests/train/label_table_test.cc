@@ -35,7 +35,7 @@ TEST(LabelCounts, FindWhatTheLabelsAre) {
                                          {{"1", "2"}, squared, LabelKind::number, LabelLoss::squared},
                                          {{"1", "0"}, sigmoid, LabelKind::number, LabelLoss::sigmoid},
                                          {{"1", "2"}, sigmoid, LabelKind::several, LabelLoss::sigmoid},
-                                         {{"a,b", ""}, sigmoid, LabelKind::several, LabelLoss::sigmoid},
+                                         {{"a,b", "a"}, sigmoid, LabelKind::several, LabelLoss::sigmoid},
                                          {{"a, b", ""}, commas, LabelKind::several, LabelLoss::sigmoid},
                                          {{"1", "0"}, commas, LabelKind::several, LabelLoss::sigmoid},
                                          {{R"(["a","b"])", "[]"}, {}, LabelKind::several, LabelLoss::sigmoid},
@@ -53,6 +53,23 @@ TEST(LabelCounts, AreOrderedByTextOrByNumber) {
   EXPECT_EQ(found.labels, (std::vector<std::string>{"x", "y", "z"}));
   EXPECT_EQ(found.rows, (std::vector<int64_t>{2, 2, 1}));
   EXPECT_EQ(found.first_rows, (std::vector<int64_t>{0, 0, 1}));
+}
+
+// The default is one label in a row, also with sigmoid.
+TEST(LabelCounts, AreSplitAtTheGivenSeparatorAlone) {
+  const LabelTrainingConfig sigmoid{.loss = LabelLoss::sigmoid};
+  EXPECT_EQ(summary_of({"Paris, France", "Rome"}, sigmoid).labels, (std::vector<std::string>{"Paris, France", "Rome"}));
+  EXPECT_EQ(summary_of({R"(["a","b"])", "[]"}, sigmoid).labels, (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(error_of([&] { summary_of({"a", ""}, sigmoid); }), "row 1: the label is empty");
+  const LabelTable table(LabelKind::several, sigmoid, {"Paris, France", "Rome"});
+  EXPECT_EQ(table.indices("Paris, France", "w"), std::vector<int32_t>{0});
+}
+
+TEST(LabelCounts, NameTheFirstRowThatIsNoNumberAmongDecimals) {
+  EXPECT_EQ(summary_of({"0.5", "N/A", "1", "x"}).not_number, "");
+  EXPECT_EQ(summary_of({"0.5", "N/A", "1"}).not_number, "row 1: \"N/A\"");
+  EXPECT_EQ(summary_of({"5", "N/A", "1"}).not_number, "");
+  EXPECT_EQ(summary_of({"0.5", "N/A", "1"}, {.loss = LabelLoss::softmax}).not_number, "");
 }
 
 TEST(LabelCounts, AreAtMost65536) {
@@ -85,6 +102,11 @@ TEST(LabelWeights, AreGivenOrBalanced) {
   EXPECT_EQ(weights({"balanced"}, LabelLoss::softmax), (std::vector<float>{2, 4.0f / 6}));
   EXPECT_EQ(weights({"balanced"}, LabelLoss::sigmoid), (std::vector<float>{3, 1.0f / 3}));
   EXPECT_EQ(weights({"b=c=0.25"}, LabelLoss::softmax), (std::vector<float>{1, 0.25}));
+  EXPECT_EQ(weights({"a=0"}, LabelLoss::softmax), (std::vector<float>{0, 1}));
+  EXPECT_EQ(error_of([&] {
+              weights({"a=0", "b=c=0"}, LabelLoss::softmax);
+            }),
+            "training: class_weights must be above 0 for one label at least (all are 0)");
 }
 
 }  // namespace

@@ -81,6 +81,22 @@ TEST(TextHeadFiles, OfLabelsAreReadAsAClassifier) {
   expect_same_bytes(run.head->forward(v, context), trained.candidate().text_outputs(batch, context));
 }
 
+// As after a process was killed when it had written the weights and not yet the head.
+TEST(TextHeadFiles, OfOtherWeightsAreRefused) {
+  const TempDir directory;
+  const Recipe recipe = recipe_with({.kind = Kind::labels, .pooling = Pooling::first, .labels = {2}});
+  TrainedModel trained(recipe, RunDirectory(directory / "none"), true);
+  const std::string path = directory / "run";
+  write_and_load(parts_of(recipe.model), recipe, path, trained);
+  trained.candidate_values().back() += 1;
+  trained.write_candidate(RunDirectory(path));
+  EXPECT_EQ(error_of([&] { load_run<ClassifierRun>(path); }),
+            path + "/classifier.safetensors: is not the head of " + path +
+                "/model.safetensors: training ended between writing the two; resume it to write both");
+  write_text_head(RunDirectory(path), trained.candidate());
+  load_run<ClassifierRun>(path);
+}
+
 TEST(TextHeadFiles, OfVectorsAreReadAsAnEncoder) {
   const TempDir directory;
   const Recipe recipe =

@@ -34,7 +34,7 @@ void finish_mpnet(const Settings& config, ModelConfig& m) {
 void start_positions(const nlohmann::json& written, ModelConfig& m) {
   const int64_t padding = written.at("pad_token_id").get<int64_t>();
   if (padding != kMpnetFirstPosition - 1)
-    fail("model: <pad> must have id {} in MPNet (is {})", kMpnetFirstPosition - 1, padding);
+    fail("<pad> must have id {} in MPNet (is {})", kMpnetFirstPosition - 1, padding);
   m.max_length += kMpnetFirstPosition;
 }
 

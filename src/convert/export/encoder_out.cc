@@ -11,6 +11,7 @@
 #include "convert/sentence_transformers.h"
 #include "core/fail.h"
 #include "core/fields.h"
+#include "core/json.h"
 #include "io/atomic_file.h"
 #include "io/weights/quantized_weights.h"
 
@@ -66,10 +67,25 @@ void expect_exportable(const RunDirectory& run, const Transformer<float>& model)
     fail("{}: must be float32 (is quantized): export the run that it was made from", run.model());
 }
 
+namespace {
+
+// A classifier of transformers puts nothing before a text.
+void check_text(const EncoderRun& loaded, bool is_classifier, const std::string& where) {
+  const EmbeddingConfig& text = loaded.embedding;
+  if (is_classifier && !text.prefix.empty())
+    fail("{}: prefix must be empty to export a classifier (is {})", where, excerpt(text.prefix));
+  const int64_t longest = loaded.model->config().max_length;
+  if (text.max_length < 0 || text.max_length > longest)
+    fail("{}: max_length must be between 0 and {}, the model's (is {})", where, longest, text.max_length);
+}
+
+}  // namespace
+
 ExportReport export_encoder(const EncoderRun& loaded, const ClassificationConfig* head, const RunDirectory& run,
                             const RunDirectory& out, ExportType type) {
   const ModelConfig& config = loaded.model->config();
   expect_exportable(run, *loaded.model);
+  check_text(loaded, head != nullptr, run.embedding());
   const EncoderSpecials specials = specials_of(loaded, run.embedding());
   ModelClass model_class = choose_class(config, {.where = run.config(),
                                                  .tokens = ids_of(specials),
@@ -95,7 +111,7 @@ ExportReport export_encoder(const EncoderRun& loaded, const ClassificationConfig
     write_file_atomic(partial.tokenizer_json(), tokenizer);
     write_encoder_tokenizer_config(path, specials, pairs, longest);
     report.parameters =
-        write_tensors(partial.model(), *loaded.model, model_class, type, {}, head_file ? &*head_file : nullptr);
+        write_tensors(partial.model(), run, *loaded.model, model_class, type, {}, head_file ? &*head_file : nullptr);
     if (!head) report.parameters += write_sentence_modules(path, loaded, run, longest, type);
   });
   return report;

@@ -92,7 +92,7 @@ ExportReport write(const RunDirectory& run, const RunDirectory& out, const Trans
     write_file_atomic(partial.config(), fields.dump(2) + "\n");
     write_file_atomic(partial.root() + "/generation_config.json", generation.dump(2) + "\n");
     parts.write_text(partial.root());
-    report.parameters = write_tensors(partial.model(), model, model_class, type, parts.added);
+    report.parameters = write_tensors(partial.model(), run, model, model_class, type, parts.added);
   });
   return report;
 }

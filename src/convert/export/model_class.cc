@@ -43,14 +43,14 @@ struct ClassDifference {
   std::string where, field, expected, found;
 };
 
-// A class, and what its files say of the model.
+// A class, and the model that import would read from its files.
 struct Candidate {
   ModelClass model_class;
   ModelConfig read;
   std::vector<ClassDifference> differences = {};  // of the head
 };
 
-// Adds what the class knows of the layers that predict masked tokens.
+// Adds the tensors and settings of the layers that predict masked tokens.
 void add_token_head(const ClassParts& parts, Candidate& candidate) {
   ModelClass& own = candidate.model_class;
   if (!own.architecture->token_head || own.config.token_head != TokenHead::dense) return;
@@ -186,6 +186,9 @@ std::vector<const Architecture*> exported_architectures(const ModelConfig& confi
 ModelClass choose_class(const ModelConfig& given, const ClassParts& parts) {
   ModelConfig config = given;
   if (parts.head) {
+    if (!config.is_encoder_only())
+      fail("{}: decoder_layers must be 0 to export a classifier, because only encoders are exported as such (is {})",
+           parts.where, config.decoder_layers);
     config.token_head = TokenHead::none;
     config.tied_output = config.output_bias = false;
   }
@@ -202,9 +205,11 @@ ModelClass choose_class(const ModelConfig& given, const ClassParts& parts) {
       fewest = std::move(found);
       nearest = candidate.model_class.type();
     } catch (const Error& e) {  // the class cannot have such a configuration
-      error = e.what();
+      const std::string text = e.what();
+      error = text.starts_with(parts.where) ? text : parts.where + ": " + text;
     }
   }
+  if (!fewest && error.empty()) fail("{}: no class that can be exported has these sides", parts.where);
   if (!fewest) fail("{}", error);
   const ClassDifference& first = fewest->front();
   fail("{}: {} must be {} for the nearest class, {} (is {})", first.where, first.field, first.expected, nearest,

@@ -33,7 +33,7 @@ json sequence(const char* member, const json& steps) {
 
 std::string text_of(const json& part) { return part.is_null() ? "" : part.dump(); }
 
-// Whether words can be cut before each space: no piece goes on behind one, and a space alone is a piece.
+// Whether words can be cut before each space: no piece continues behind one, and a space alone is a piece.
 bool cuts_at_spaces(const SentencePieceContents& model) {
   bool has_space = false;
   for (const auto& piece : model.pieces) {
@@ -94,14 +94,33 @@ PairsModel pairs_of_scores(const SentencePieceContents& model, const std::string
   return pairs;
 }
 
+// The score of a piece that no text has: below those of all other pieces that can make up its characters.
+double score_of_no_text(const SentencePieceContents& model) {
+  constexpr double kCharacters = 64;
+  double least = -1;
+  for (const auto& piece : model.pieces) least = std::min(least, static_cast<double>(piece.score));
+  return kCharacters * least;
+}
+
+// Returns the score by which the library chooses a piece as SentencePiece does, which takes user-defined pieces before
+// all others, and never takes those of the other kinds from a text.
+double score_of(const SentencePieceContents::Piece& piece, double highest, double of_no_text) {
+  if (piece.type == kUserDefinedPiece) return static_cast<double>(piece.text.size()) * highest - 0.1;
+  return piece.type == kNormalPiece ? piece.score : of_no_text;
+}
+
 // The scores of a list of pieces; those that the model lacks are special.
 UnigramModel scores_of(const SentencePieceContents& model, const std::vector<std::string>& pieces, int32_t unknown) {
   std::unordered_map<std::string_view, double> scores;
-  for (const auto& piece : model.pieces) scores.emplace(piece.text, piece.score);
+  const double of_no_text = score_of_no_text(model);
+  double highest = of_no_text;
+  for (const auto& piece : model.pieces)
+    if (piece.type == kNormalPiece) highest = std::max<double>(highest, piece.score);
+  for (const auto& piece : model.pieces) scores.emplace(piece.text, score_of(piece, highest, of_no_text));
   UnigramModel unigram{.unknown = unknown, .byte_fallback = model.byte_fallback};
   for (const std::string& piece : pieces) {
     const auto place = scores.find(piece);
-    unigram.scores.push_back(place == scores.end() ? 0 : place->second);
+    unigram.scores.push_back(place == scores.end() ? of_no_text : place->second);
   }
   return unigram;
 }

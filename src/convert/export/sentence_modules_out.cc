@@ -54,8 +54,8 @@ json pooling_settings(Pooling pooling, int64_t width) {
   return settings;
 }
 
-// Adds a linear layer, and returns the number of its parameters.
-int64_t add_dense(SentenceModules& modules, const Safetensors& file, const std::string& layer,
+// Adds a linear layer of a file, whose path `where` is, and returns the number of its parameters.
+int64_t add_dense(SentenceModules& modules, const Safetensors& file, const std::string& where, const std::string& layer,
                   const std::string& activation, ExportType type) {
   const std::string folder = modules.add_folder("Dense"), weight = layer + ".weight", bias = layer + ".bias";
   const bool has_bias = file.find(bias) != nullptr;
@@ -71,7 +71,7 @@ int64_t add_dense(SentenceModules& modules, const Safetensors& file, const std::
                                            {"activation_function", torch_activation(kind)}});
   std::vector<std::pair<std::string, std::string>> names = {{weight, "linear.weight"}};
   if (has_bias) names.emplace_back(bias, "linear.bias");
-  return write_renamed(folder + "/model.safetensors", file, names, type);
+  return write_renamed(folder + "/model.safetensors", file, where, names, type);
 }
 
 // The prompts by name; a prefix is the default one.
@@ -102,7 +102,7 @@ int64_t write_sentence_modules(const std::string& directory, const EncoderRun& e
   if (!text.dense.empty()) {
     const Safetensors file = Safetensors::open(run.dense());
     for (size_t i = 0; i < text.dense.size(); i++)
-      parameters += add_dense(modules, file, fmt::format("dense.{}", i), text.dense[i], type);
+      parameters += add_dense(modules, file, run.dense(), fmt::format("dense.{}", i), text.dense[i], type);
   }
   if (text.normalize) modules.add_folder("Normalize");
   modules.write();

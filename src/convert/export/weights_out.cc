@@ -5,6 +5,7 @@
 #include <map>
 
 #include "core/fail.h"
+#include "core/fields.h"
 #include "core/float16.h"
 #include "core/to_size.h"
 #include "ops/embedding.h"
@@ -135,19 +136,20 @@ std::vector<int64_t> shape_of(const Numbers& numbers, const TensorRule& rule) {
   return shape;
 }
 
+// where: file and parameter, for errors.
 template <class T>
-void write_as(std::span<const float> numbers, const std::string& name, WriteBytes write) {
+void write_as(std::span<const float> numbers, const std::string& where, ExportType type, WriteBytes write) {
   std::vector<T> rounded(numbers.begin(), numbers.end());
-  for (const T x : rounded)
-    if (!std::isfinite(static_cast<float>(x)))
-      fail("{} holds a number that is too large for the type of the export", name);
+  for (size_t i = 0; i < rounded.size(); i++)
+    if (!std::isfinite(static_cast<float>(rounded[i])))
+      fail("{} must hold finite numbers of {} (holds {})", where, name_of(type), numbers[i]);
   write(std::as_bytes(std::span(rounded)));
 }
 
-void write_as(ExportType type, std::span<const float> numbers, const std::string& name, WriteBytes write) {
-  if (type == ExportType::float32) write_as<float>(numbers, name, write);
-  if (type == ExportType::float16) write_as<float16>(numbers, name, write);
-  if (type == ExportType::bfloat16) write_as<bfloat16>(numbers, name, write);
+void write_as(ExportType type, std::span<const float> numbers, const std::string& where, WriteBytes write) {
+  if (type == ExportType::float32) write_as<float>(numbers, where, type, write);
+  if (type == ExportType::float16) write_as<float16>(numbers, where, type, write);
+  if (type == ExportType::bfloat16) write_as<bfloat16>(numbers, where, type, write);
 }
 
 int64_t count_of(const std::vector<int64_t>& shape) {
@@ -157,10 +159,10 @@ int64_t count_of(const std::vector<int64_t>& shape) {
 }
 
 // Throws Error for parameters that the class lacks, unless they are zeros.
-void expect_zeros(const Numbers& numbers, const ModelClass& model_class) {
+void expect_zeros(const Numbers& numbers, const ModelClass& model_class, const std::string& where) {
   for (const auto& [name, size] : model_class.tensors.zeros)
-    if (std::ranges::any_of(numbers.of(name), [](float x) { return x != 0; }))
-      fail("{} must be 0 for the nearest class, {}", name, model_class.type());
+    for (const float x : numbers.of(name))
+      if (x != 0) fail("{}: {} must be 0 for the nearest class, {} (holds {})", where, name, model_class.type(), x);
 }
 
 // A tensor to write: the one of a rule, or its addend.
@@ -171,10 +173,11 @@ struct WrittenTensor {
 
 }  // namespace
 
-int64_t write_tensors(const std::string& path, const Transformer<float>& model, const ModelClass& model_class,
-                      ExportType type, const std::optional<StartRow>& added, const Safetensors* head) {
+int64_t write_tensors(const std::string& path, const RunDirectory& run, const Transformer<float>& model,
+                      const ModelClass& model_class, ExportType type, const std::optional<StartRow>& added,
+                      const Safetensors* head) {
   const Numbers numbers(model, model_class.config, added, head);
-  expect_zeros(numbers, model_class);
+  expect_zeros(numbers, model_class, run.model());
   std::vector<TensorEntry> entries;
   std::vector<WrittenTensor> sources;
   int64_t count = 0;
@@ -194,13 +197,15 @@ int64_t write_tensors(const std::string& path, const Transformer<float>& model, 
     const auto& [rule, is_addend] = sources[i];
     const std::vector<float> values =
         is_addend ? std::vector<float>(to_size(count_of(entries[i].shape))) : gather(numbers, *rule);
-    write_as(type, values, rule->ours.front(), write);
+    const std::string& name = rule->ours.front();
+    const bool is_of_head = head && head->find(name);
+    write_as(type, values, fmt::format("{}: {}", is_of_head ? run.classifier() : run.model(), name), write);
   };
   write_safetensors(path, entries, data, {{"format", "pt"}});
   return count;
 }
 
-int64_t write_renamed(const std::string& path, const Safetensors& from,
+int64_t write_renamed(const std::string& path, const Safetensors& from, const std::string& where,
                       const std::vector<std::pair<std::string, std::string>>& names, ExportType type) {
   std::vector<TensorEntry> entries;
   int64_t count = 0;
@@ -209,7 +214,8 @@ int64_t write_renamed(const std::string& path, const Safetensors& from,
     count += count_of(entries.back().shape);
   }
   const auto data = [&](size_t i, WriteBytes write) {
-    write_as(type, floats_of(from, names[i].first), names[i].first, write);
+    const std::string& name = names[i].first;
+    write_as(type, floats_of(from, name), fmt::format("{}: {}", where, name), write);
   };
   write_safetensors(path, entries, data, {{"format", "pt"}});
   return count;

@@ -6,6 +6,7 @@
 
 #include "core/fail.h"
 #include "core/hash.h"
+#include "core/json.h"
 #include "core/to_size.h"
 
 namespace qkv {
@@ -35,6 +36,12 @@ void ExampleFile::check(int64_t number, std::string_view line) {
   if (fields_ == 0) fields_ = fields;
   if (fields != fields_) fail("{}: expected {} fields as in the first row (found {})", where.text(), fields_, fields);
   rows_before_.back()++;
+}
+
+std::string ExampleFile::name_of_field(size_t field) const {
+  if (names().empty()) return fmt::format("column {}", field + 1);
+  if (std::ssize(names()) != fields_) return fmt::format("field {}", field + 1);
+  return fmt::format("column {}", excerpt(names()[field]));
 }
 
 std::vector<ExampleRow> ExampleFile::read(std::span<const int64_t> rows) const {

@@ -34,6 +34,14 @@ class ExampleFile {
   // Returns the names of the columns; empty for a table without a header. A column of arrays may be several fields.
   const std::vector<std::string>& names() const { return parser_.names(); }
 
+  // Return the places of the columns and the names that are not columns, as of ExampleParser.
+  std::vector<size_t> column_numbers() const { return parser_.column_numbers(); }
+  const std::vector<std::string>& unused() const { return parser_.unused(); }
+
+  // Returns the name of a field, from 0 to fields() − 1, for errors: column "text", or column 2 if it has no name. If
+  // arrays make other numbers of fields than there are columns: field 2.
+  std::string name_of_field(size_t field) const;
+
   // Returns these rows, each from 0 to rows() − 1, in any order and any number of times. Throws Error if the file has
   // changed.
   std::vector<ExampleRow> read(std::span<const int64_t> rows) const;

@@ -8,6 +8,7 @@
 #include <span>
 #include <utility>
 
+#include "core/ascii.h"
 #include "core/fail.h"
 #include "core/hash.h"
 #include "core/json.h"
@@ -22,7 +23,7 @@ using nlohmann::json;
 struct UsualNames {
   std::initializer_list<std::string_view> texts;
   bool negatives;                                  // whether names of negatives follow
-  std::initializer_list<std::string_view> values;  // the first of these that is there is the last column
+  std::initializer_list<std::string_view> values;  // the first of these, else of kScoreNames, that is there is last
 };
 const UsualNames kUsualNames[] = {
     {{"anchor", "positive"}, true, {"score", "label"}},
@@ -31,17 +32,24 @@ const UsualNames kUsualNames[] = {
     {{"text1", "text2"}, false, {"label", "score"}},
     {{"premise", "hypothesis"}, false, {"label", "score"}},
     {{"query", "text"}, false, {"relevance", "label", "score"}},
-    {{"text"}, false, {"label", "labels", "score"}},
-    {{"sentence"}, false, {"label", "score"}},
+    {{"text"}, false, {"label", "labels", "category", "class"}},
+    {{"sentence"}, false, {"label", "labels", "category", "class"}},
 };
+constexpr std::string_view kScoreNames[] = {"score", "label", "similarity", "similarity_score", "relevance", "margin"};
 
 using ColumnNames = std::span<const std::string_view>;
 
-bool has_name(ColumnNames names, std::string_view name) { return std::ranges::find(names, name) != names.end(); }
+// Returns the place of a name in a list, with or without capital letters. usual: in lower case.
+auto find_usual(ColumnNames names, std::string_view usual) {
+  return std::ranges::find_if(names, [&](std::string_view name) { return equals_ignoring_case(name, usual); });
+}
 
-// Returns whether a name is negative, negatives, negative_1, negative2, and so on.
-bool is_negative(std::string_view name) {
-  constexpr std::string_view kNegative = "negative";
+// Returns whether a name is negative, negatives, negative_1, negative2, and so on, perhaps with hard_ before it.
+bool is_negative(std::string_view spelled) {
+  const std::string lower = ascii_lower(spelled);
+  std::string_view name = lower;
+  constexpr std::string_view kHard = "hard_", kNegative = "negative";
+  if (name.starts_with(kHard)) name.remove_prefix(kHard.size());
   if (!name.starts_with(kNegative)) return false;
   name.remove_prefix(kNegative.size());
   if (name == "s") return true;
@@ -49,17 +57,20 @@ bool is_negative(std::string_view name) {
   return name.find_first_not_of("0123456789") == name.npos;
 }
 
-// Returns the names of the first list whose texts are all there; empty if there is none.
+// Returns the names, as they are spelled, of the first list whose texts are all there; empty if there is none.
 std::vector<std::string> usual_columns(ColumnNames names) {
-  const auto usual = std::ranges::find_if(kUsualNames, [&](const UsualNames& list) {
-    return std::ranges::all_of(list.texts, [&](std::string_view text) { return has_name(names, text); });
-  });
+  const auto has = [&](std::string_view usual) { return find_usual(names, usual) != names.end(); };
+  const auto usual =
+      std::ranges::find_if(kUsualNames, [&](const UsualNames& list) { return std::ranges::all_of(list.texts, has); });
   if (usual == std::end(kUsualNames)) return {};
-  std::vector<std::string> chosen(usual->texts.begin(), usual->texts.end());
+  std::vector<std::string> chosen;
+  for (const std::string_view text : usual->texts) chosen.emplace_back(*find_usual(names, text));
   for (const std::string_view name : names)
     if (usual->negatives && is_negative(name)) chosen.emplace_back(name);
-  const auto value = std::ranges::find_if(usual->values, [&](std::string_view name) { return has_name(names, name); });
-  if (value != usual->values.end()) chosen.emplace_back(*value);
+  std::vector<std::string_view> values(usual->values);
+  values.insert(values.end(), std::begin(kScoreNames), std::end(kScoreNames));
+  if (const auto value = std::ranges::find_if(values, has); value != values.end())
+    chosen.emplace_back(*find_usual(names, *value));
   return chosen;
 }
 
@@ -166,6 +177,10 @@ const json& member_of(const json& object, const std::string& name, bool may_be_a
 
 }  // namespace
 
+bool is_score_name(std::string_view name) {
+  return std::ranges::any_of(kScoreNames, [&](std::string_view score) { return equals_ignoring_case(name, score); });
+}
+
 ExampleParser::ExampleParser(const std::string& path, const std::vector<std::string>& columns, ExampleArrays arrays)
     : extension_(extension_of(path)), columns_(columns), arrays_(arrays) {}
 
@@ -182,12 +197,16 @@ bool ExampleParser::start_table(std::string_view line, const Place& where) {
   const ColumnNames first = fields.values;
   width_ = first.size();
   const std::vector<std::string> usual = usual_columns(first);
-  const auto is_name = [&](std::string_view column) { return !is_column_number(column) && has_name(first, column); };
+  const auto is_name = [&](std::string_view column) {
+    return !is_column_number(column) && std::ranges::find(first, column) != first.end();
+  };
   const bool header = !usual.empty() || std::ranges::any_of(columns_, is_name);
   for (const std::string& column : columns_.empty() ? usual : columns_)
     places_.push_back(place_of(column, first, where));
   for (size_t i = 0; places_.size() < width_ && columns_.empty() && usual.empty(); i++) places_.push_back(i);
   for (size_t i = 0; header && i < places_.size(); i++) names_.emplace_back(first[places_[i]]);
+  for (size_t i = 0; header && i < width_; i++)
+    if (std::ranges::find(places_, i) == places_.end()) unused_.emplace_back(first[i]);
   return !header;
 }
 
@@ -201,6 +220,8 @@ void ExampleParser::start_json(std::string_view line, const Place& where) {
   for (const auto& [name, value] : object.get_ref<const json::object_t&>()) members.emplace_back(name);
   std::ranges::stable_sort(members, {}, &std::string_view::size);  // negative_2 is before negative_10
   names_ = usual_columns(members);
+  for (const std::string_view member : members)
+    if (std::ranges::find(names_, member) == names_.end()) unused_.emplace_back(member);
   if (names_.empty())
     fail("{}: cannot determine which members are the columns; set columns to their names (found {})", where.text(),
          found_names(members));
@@ -243,6 +264,12 @@ std::vector<std::string> ExampleParser::json_fields(std::string_view line, const
     else
       fields.push_back(field_text(*value));
   return fields;
+}
+
+std::vector<size_t> ExampleParser::column_numbers() const {
+  std::vector<size_t> numbers;
+  for (const size_t place : places_) numbers.push_back(place + 1);
+  return numbers;
 }
 
 uint64_t ExampleParser::hash() const {

@@ -25,17 +25,22 @@ enum class ExampleArrays {
   last     // only the last column may be an array, and is one field, the array as JSON: for several labels
 };
 
+// Returns whether a name is that of a score: score, label, similarity, similarity_score, relevance or margin, with or
+// without capital letters.
+bool is_score_name(std::string_view name);
+
 class ExampleParser {
  public:
   // columns: names of a table's header or of an object's members, or numbers of a table's columns, from 1. A column may
   // be chosen twice. Empty: if the first row or object has all names before the brackets in one of these lists, the
   // first such list, otherwise all columns of the table:
-  //   anchor, positive, negative* [score or label]    query, positive, negative* [score or label]
-  //   sentence1, sentence2 [score or label]           text1, text2 [label or score]
-  //   premise, hypothesis [label or score]            query, text [relevance, label or score]
-  //   text [label, labels or score]                   sentence [label or score]
-  // negative* is all of negative, negatives, negative_1, negative2, and so on. Of the names in brackets the first that
-  // is there is chosen, if any.
+  //   anchor, positive, negative* [score, label]    query, positive, negative* [score, label]
+  //   sentence1, sentence2 [score, label]           text1, text2 [label, score]
+  //   premise, hypothesis [label, score]            query, text [relevance, label, score]
+  //   text [label, labels, category, class]         sentence [label, labels, category, class]
+  // negative* is all of negative, negatives, negative_1, negative2, hard_negative, and so on. The first name in
+  // brackets that is there is chosen, if any; after them come the names of scores. Names are found with and without
+  // capital letters.
   ExampleParser(const std::string& path, const std::vector<std::string>& columns, ExampleArrays arrays);
 
   // Finds the columns by the first line that is not empty. Returns whether it is a row: the first line of a table is a
@@ -52,6 +57,13 @@ class ExampleParser {
   // Returns the names of the columns; empty for a table without a header.
   const std::vector<std::string>& names() const { return names_; }
 
+  // Returns the places of the columns in a table, from 1; empty for JSON lines.
+  std::vector<size_t> column_numbers() const;
+
+  // Returns the other names of the header or of the members of the first object; empty if columns were chosen by names
+  // of members.
+  const std::vector<std::string>& unused() const { return unused_; }
+
   // Identifies format and columns in saved states.
   uint64_t hash() const;
 
@@ -66,7 +78,7 @@ class ExampleParser {
   std::vector<std::string> columns_;
   ExampleArrays arrays_;
   EventFormat format_ = EventFormat::tabs;
-  std::vector<std::string> names_ = {};
+  std::vector<std::string> names_ = {}, unused_ = {};
   std::vector<size_t> places_ = {};  // of the columns of a table
   size_t width_ = 0;                 // number of columns of every line of a table
 };

@@ -11,6 +11,7 @@
 #include "io/runs/adapter.h"
 #include "io/runs/run_config.h"
 #include "io/runs/run_kinds.h"
+#include "io/runs/text_head_file.h"
 #include "io/weights/weights.h"
 
 namespace qkv {
@@ -60,6 +61,8 @@ std::variant<Runs...> load_once(const RunDirectory& run) {
     if (config.kind != Run::kKind) return;
     loaded.emplace(type, read_parts<Run>(run, config));
     std::get<Run>(*loaded).model = load_run_model(run, config.model, config.items);
+    if constexpr (requires { expect_own_head(run, std::get<Run>(*loaded)); })
+      expect_own_head(run, std::get<Run>(*loaded));
   };
   (load(std::in_place_type<Runs>), ...);
   return std::move(*loaded);

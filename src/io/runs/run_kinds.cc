@@ -76,6 +76,13 @@ std::shared_ptr<const StandaloneLabelHead> load_head(const std::string& path, co
   return head;
 }
 
+// Each label has a name of its own.
+void check_labels(std::vector<std::string> labels, const std::string& where) {
+  std::ranges::sort(labels);
+  const auto repeated = std::ranges::adjacent_find(labels);
+  if (repeated != labels.end()) fail("{}: labels must differ (has {} twice)", where, excerpt(*repeated));
+}
+
 std::optional<TransitionConfig> read_transitions(const RunDirectory& run, int64_t max_length) {
   if (!std::filesystem::exists(run.transitions())) return {};
   const auto transitions = read_fields<TransitionConfig>(run, run.transitions());
@@ -155,6 +162,7 @@ ClassifierRun ClassifierRun::read(const RunDirectory& run, const ModelConfig& co
   if (loaded.dense) fail("{}: dense must be empty in a classifier", run.embedding());
   visit_fields(loaded.classification, RangeChecker(run.classification() + ": "));
   if (loaded.classification.labels.empty()) fail("{}: labels must not be empty", run.classification());
+  check_labels(loaded.classification.labels, run.classification());
   loaded.head = load_head(run.classifier(), config, loaded.classification);
   return loaded;
 }

@@ -1,18 +1,69 @@
 #include "io/runs/text_head_file.h"
 
+#include <filesystem>
+#include <string_view>
+#include <utility>
+
+#include "core/fail.h"
+#include "core/hash.h"
+#include "core/to_size.h"
+#include "io/weights/safetensors.h"
 #include "io/weights/weights.h"
 
 namespace qkv {
+namespace {
+
+constexpr const char* kHead = "head";  // key of the metadata
+
+// Returns the first parameter of the file of the head, and the end of these.
+std::pair<int64_t, int64_t> range_of_head(const Transformer<float>& model) {
+  const int64_t begin = model.trunk_parameters(), end = std::ssize(model.parameters().all());
+  if (!model.text_head()) return {end, end};
+  return {begin, model.text_head()->temperature() ? end - 1 : end};
+}
+
+// Returns a hash of parameters [begin, end), whatever their order.
+std::string hash_of(const ParameterList<float>& list, int64_t begin, int64_t end) {
+  uint64_t sum = 0;
+  for (int64_t i = begin; i < end; i++) {
+    const Parameter<float>& p = list.all()[to_size(i)];
+    const std::string_view bytes(reinterpret_cast<const char*>(p.value), to_size(p.size()) * sizeof(float));
+    sum += hash_mix(hash_bytes(p.name), hash_bytes(bytes));
+  }
+  return fmt::format("{:016x}", sum);
+}
+
+void expect_head(const RunDirectory& directory, const std::string& path, const ParameterList<float>& head) {
+  if (!std::filesystem::exists(directory.model())) return;
+  const Metadata metadata = Safetensors::open(directory.model()).metadata();
+  const auto named = metadata.find(kHead);
+  if (named != metadata.end() && named->second != hash_of(head, 0, std::ssize(head.all())))
+    fail("{}: is not the head of {}: training ended between writing the two; resume it to write both", path,
+         directory.model());
+}
+
+}  // namespace
 
 void write_text_head(const RunDirectory& run, const Transformer<float>& model) {
-  const TextHead<float>* head = model.text_head();
-  if (!head) return;
-  const ParameterList<float>& list = model.parameters();
-  const int64_t begin = model.trunk_parameters();
-  const int64_t end = std::ssize(list.all()) - (head->temperature() ? 1 : 0);
+  const auto [begin, end] = range_of_head(model);
   if (begin == end) return;
-  const bool has_labels = head->config().kind == TextHeadConfig::Kind::labels;
+  const bool has_labels = model.text_head()->config().kind == TextHeadConfig::Kind::labels;
+  const ParameterList<float>& list = model.parameters();
   save_weights(has_labels ? run.classifier() : run.dense(), list, list.values(), begin, end);
+}
+
+std::map<std::string, std::string> head_metadata(const Transformer<float>& model) {
+  const auto [begin, end] = range_of_head(model);
+  if (begin == end) return {};
+  return {{kHead, hash_of(model.parameters(), begin, end)}};
+}
+
+void expect_own_head(const RunDirectory& directory, const EncoderRun& run) {
+  if (run.dense) expect_head(directory, directory.dense(), run.dense->parameters());
+}
+
+void expect_own_head(const RunDirectory& directory, const ClassifierRun& run) {
+  if (run.head) expect_head(directory, directory.classifier(), run.head->parameters());
 }
 
 }  // namespace qkv

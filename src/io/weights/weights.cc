@@ -54,13 +54,15 @@ void save_weights(const std::string& path, const ParameterList<float>& list, std
 }
 
 void save_weights(const std::string& path, const ParameterList<float>& list, std::span<const float> values,
-                  int64_t begin, int64_t end) {
+                  int64_t begin, int64_t end, const Metadata& metadata) {
   std::vector<NamedTensor> tensors;
   for (int64_t i = begin; i < end; i++) {
     const Parameter<float>& p = list.all()[to_size(i)];
     tensors.push_back({p.name, f32_tensor(p.shape, part_of(p, list, values))});
   }
-  write_safetensors(path, tensors, {{"format", "qkv"}});
+  Metadata all = {{"format", "qkv"}};
+  all.insert(metadata.begin(), metadata.end());
+  write_safetensors(path, tensors, all);
 }
 
 void load_weights(const std::string& path, const ParameterList<float>& list, std::span<float> values) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -12,9 +13,9 @@ namespace qkv {
 
 // Writes `values`, which have the layout of `list` and may be an average of weights.
 void save_weights(const std::string& path, const ParameterList<float>& list, std::span<const float> values);
-// Writes parameters [begin, end) of the list alone.
+// Writes parameters [begin, end) of the list alone. metadata: that the file also has.
 void save_weights(const std::string& path, const ParameterList<float>& list, std::span<const float> values,
-                  int64_t begin, int64_t end);
+                  int64_t begin, int64_t end, const std::map<std::string, std::string>& metadata = {});
 
 // Reads every parameter of `list` into `values`. Throws Error, naming file and tensor, for a tensor that is missing,
 // unknown, not finite, or of another shape or type.

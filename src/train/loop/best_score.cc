@@ -9,7 +9,7 @@
 namespace qkv {
 
 void BestScore::begin() {
-  best_ = 0;
+  best_ = best_loss_ = 0;
   learned_.reset();
   write_more_ = {};
 }
@@ -18,13 +18,18 @@ void BestScore::add(const std::string& name, const DevScore& dev, EvaluationRepo
   report.candidates.push_back({name, dev.measures});
   const double score = score_of(dev);
   learned_ = std::max(learned_, dev.learned);
-  if (!report.best.empty() && !(score > best_)) return;
+  if (!report.best.empty() && !(score > best_ || (score == best_ && dev.loss < best_loss_))) return;
   best_ = score;
+  best_loss_ = dev.loss;
   report.best = name;
   write_more_ = dev.write_more;
 }
 
-bool BestScore::is_improved() const { return progress_.best_step == 0 || best_ > progress_.best; }
+bool BestScore::is_improved() const {
+  if (progress_.best_step == 0) return true;
+  const bool has_lower_loss = progress_.best_loss && best_loss_ < *progress_.best_loss;
+  return best_ > progress_.best || (best_ == progress_.best && has_lower_loss);
+}
 
 void BestScore::write_more(const RunDirectory& run) const {
   if (write_more_) write_more_(run);
@@ -34,6 +39,7 @@ void BestScore::end() {
   const bool improved = is_improved();
   if (improved) {
     progress_.best = best_;
+    progress_.best_loss = best_loss_;
     progress_.best_step = progress_.step;
   }
   const bool learns = learned_ > progress_.best_learned;

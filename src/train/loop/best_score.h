@@ -1,5 +1,5 @@
 // The choice of the weights that become the model of the run: the best candidate of an evaluation, if it is better than
-// those of all evaluations before.
+// those of all evaluations before. A lower loss decides between equal scores.
 #pragma once
 
 #include <functional>
@@ -42,7 +42,7 @@ class BestScore {
   const Task& task_;
   Progress& progress_;
   // The evaluation.
-  double best_ = 0;
+  double best_ = 0, best_loss_ = 0;
   std::optional<double> learned_;                        // the best DevScore::learned
   std::function<void(const RunDirectory&)> write_more_;  // of the best candidate
 };

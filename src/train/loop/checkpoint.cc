@@ -76,6 +76,7 @@ void save_state(const std::string& path, const Progress& p, const std::string& d
       {"losses", fmt::format("{}", p.losses.size())},
       {"evaluations", fmt::format("{}", p.evaluated_steps.size())},
   };
+  if (p.best_loss) metadata["best_loss"] = fmt::format("{}", *p.best_loss);
   if (p.best_learned) metadata["best_learned"] = fmt::format("{}", *p.best_learned);
   for (size_t i = 0; i < p.evaluated_steps.size(); i++)
     metadata[fmt::format("evaluation.{}", i)] = fmt::format("{}", p.evaluated_steps[i]);
@@ -126,6 +127,7 @@ Progress load_state(const std::string& path, const std::string& data, ParameterL
   p.data.skipped.too_long = parse_count(file, path, "skipped_long", int64_t{1} << 53);
   p.best = parse<double>(file, path, "best");
   p.best_step = parse_count(file, path, "best_step");
+  if (metadata.contains("best_loss")) p.best_loss = parse<double>(file, path, "best_loss");
   if (metadata.contains("best_learned")) p.best_learned = parse<double>(file, path, "best_learned");
   p.evaluations_since_best = parse_count(file, path, "evaluations_since_best");
   const int64_t evaluations = parse_count(file, path, "evaluations");

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/to_size.h"
+#include "io/runs/text_head_file.h"
 #include "io/weights/weights.h"
 #include "train/optimizer/trained_parts.h"
 
@@ -52,7 +53,8 @@ void TrainedModel::write_candidate(const RunDirectory& run) {
   if (adapter_)
     write_adapter_weights(run, *adapter_, model_.trained(), candidate_values());
   else
-    save_weights(run.model(), model_.parameters(), candidate_values(), 0, model_.trunk_parameters());
+    save_weights(run.model(), model_.parameters(), candidate_values(), 0, model_.trunk_parameters(),
+                 head_metadata(candidate_));
 }
 
 }  // namespace qkv

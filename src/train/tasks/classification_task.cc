@@ -11,6 +11,7 @@
 #include "core/vector_bytes.h"
 #include "data/batcher.h"
 #include "data/examples/shuffled_rows.h"
+#include "model/text_parts.h"
 #include "train/engine/gradient_engine.h"
 #include "train/loop/dry_run.h"
 #include "train/tasks/objective.h"
@@ -30,6 +31,10 @@ std::string ClassificationTask::fingerprint_of(const LabelledPart& part) {
   return fmt::format("{} {:016x}", part.texts->file().fingerprint(), hash_bytes(bytes));
 }
 
+std::string ClassificationTask::fingerprint_of(const LabelledPart& train, const LabelledPart& dev) {
+  return fmt::format("{}, dev {}", fingerprint_of(train), fingerprint_of(dev));
+}
+
 ClassificationTask::Epoch ClassificationTask::shuffled(const ClassifierRecipe& recipe, const LabelledPart& train,
                                                        int64_t epoch) {
   Epoch shuffled{epoch};
@@ -47,13 +52,13 @@ int64_t ClassificationTask::batches(const ClassifierRecipe& recipe, const Labell
 }
 
 ClassificationTask::ClassificationTask(const ClassifierRecipe& recipe, const LabelledPart& train,
-                                       const LabelledPart& dev, const LabelGoal& goal)
+                                       const LabelledPart& dev, const LabelObjective& objective)
     : recipe_(recipe),
       train_(train),
-      goal_(goal),
-      evaluator_(*dev.texts, dev.units, goal, recipe.training.batch_tokens),
+      objective_(objective),
+      evaluator_(*dev.texts, dev.units, objective, recipe.training.batch_tokens),
       longest_(std::max(train.texts->scan().longest, dev.texts->scan().longest)),
-      fingerprint_(fingerprint_of(train)) {}
+      fingerprint_(fingerprint_of(train, dev)) {}
 
 bool ClassificationTask::seek(const StreamPosition& position) {
   if (epoch_.number != position.epoch) epoch_ = shuffled(recipe_, train_, position.epoch);
@@ -77,7 +82,7 @@ std::string ClassificationTask::summary() const {
 
 Loss ClassificationTask::loss_and_gradient(BatchGradients& gradients, Context& c) {
   const auto loss_of = [&](Matrix<const float> z, Matrix<float> dz) {
-    return goal_.loss_of(batch_, recipe_.training.label_smoothing, z, dz);
+    return objective_.loss_of(batch_, recipe_.training.label_smoothing, z, dz);
   };
   return gradients.loss_and_gradient(batch_.texts, loss_of, recipe_.training.batch_tokens, c);
 }
@@ -124,8 +129,9 @@ void ClassificationTask::dry_run(BatchGradients& gradients, const Transformer<fl
   Context training = training_context(arena, config, 0);
   loss_and_gradient(gradients, training);
   std::vector<float> outputs(batch_.values.size());
-  text_outputs_in_parts(candidate, batch_.texts, config.batch_tokens, arena,
-                        {outputs.data(), batch_.rows(), candidate.text_head()->width()});
+  Context evaluation{.arena = arena, .inference = true};
+  TextParts<float>().outputs(candidate, batch_.texts, config.batch_tokens, evaluation,
+                             {outputs.data(), batch_.rows(), candidate.text_head()->width()});
 }
 
 size_t ClassificationTask::data_bytes() const {

@@ -25,14 +25,15 @@ struct LabelledPart {
 
 class ClassificationTask : public Task {
  public:
-  // Identifies rows in saved states.
+  // Identify rows, and those for training and evaluation of a run together, in saved states.
   static std::string fingerprint_of(const LabelledPart& part);
+  static std::string fingerprint_of(const LabelledPart& train, const LabelledPart& dev);
   // Returns the number of batches of the first epoch.
   static int64_t batches(const ClassifierRecipe& recipe, const LabelledPart& train);
 
   // All arguments must outlive the task.
   ClassificationTask(const ClassifierRecipe& recipe, const LabelledPart& train, const LabelledPart& dev,
-                     const LabelGoal& goal);
+                     const LabelObjective& objective);
 
   std::string fingerprint() const override { return fingerprint_; }
   void partition(const RankPartition& partition) override { partition_ = partition; }
@@ -68,7 +69,7 @@ class ClassificationTask : public Task {
 
   const ClassifierRecipe& recipe_;
   const LabelledPart& train_;
-  const LabelGoal& goal_;
+  const LabelObjective& objective_;
   LabelEvaluator evaluator_;
   int64_t longest_;  // tokens of a row of both parts
   RankPartition partition_;

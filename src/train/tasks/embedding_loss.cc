@@ -7,6 +7,12 @@
 #include "ops/rows.h"
 
 namespace qkv {
+namespace {
+
+// The least and the largest temperature that is learned.
+constexpr double kLeastTemperature = 0.01, kLargestTemperature = 1;
+
+}  // namespace
 
 EmbeddingLoss::EmbeddingLoss(const EmbedderConfig& config, int64_t width, bool normalizes)
     : options_{config.loss, normalizes ? Similarity::cosine : config.similarity, config.symmetric, config.matryoshka},
@@ -47,7 +53,18 @@ TextVectors<float> EmbeddingLoss::texts_of(Matrix<const float> v, int64_t column
 
 double EmbeddingLoss::log_scale(const Transformer<float>& model) const {
   const Parameter<float>* s = model.text_head()->temperature();
-  return s ? static_cast<double>(*s->value) : -std::log(temperature_);
+  if (!s) return -std::log(temperature_);
+  return std::clamp(kTemperatureRate * static_cast<double>(*s->value),
+                    -std::log(std::max(temperature_, kLargestTemperature)),
+                    -std::log(std::min(temperature_, kLeastTemperature)));
+}
+
+double EmbeddingLoss::temperature(const Transformer<float>& model) const { return std::exp(-log_scale(model)); }
+
+// At the ends of the range, the gradient that leaves it is left out.
+void EmbeddingLoss::add_gradient(const Parameter<float>& s, double of_log_scale, double log_scale) const {
+  const double outside = kTemperatureRate * static_cast<double>(*s.value) - log_scale;
+  if (outside * of_log_scale >= 0) *s.gradient += static_cast<float>(of_log_scale);
 }
 
 Loss EmbeddingLoss::loss_and_gradient(const Transformer<float>& model, Matrix<const float> v, int64_t columns,
@@ -59,7 +76,7 @@ Loss EmbeddingLoss::loss_and_gradient(const Transformer<float>& model, Matrix<co
   const double loss = vector_loss<float>(options_, texts_of(v, columns, targets, arena), log_scale(model), dv,
                                          trains_scale ? &dlog_scale : nullptr, arena);
   if (normalizes_) normalize_rows_backward<float>(v, dv, dv);
-  if (trains_scale) *s->gradient += static_cast<float>(dlog_scale);
+  if (trains_scale) add_gradient(*s, dlog_scale, log_scale(model));
   return {loss, loss, v.rows / columns};
 }
 

@@ -94,15 +94,15 @@ RetrievalScores retrieval(const DevRows& rows, Matrix<const float> v, Similarity
       a, kAnchorRows, arena, [&](int64_t, int64_t) { return b; },
       [&](int64_t first, Matrix<float> s) {
         for (int64_t i = 0; i < s.rows; i++) {
-          std::vector<int64_t>& own = relevant[to_size(queries[to_size(first + i)])];
-          std::ranges::sort(own);
-          own.erase(std::unique(own.begin(), own.end()), own.end());
-          const int32_t itself = rows.own[to_size(queries[to_size(first + i)])];
+          std::vector<int64_t>& positives = relevant[to_size(queries[to_size(first + i)])];
+          std::ranges::sort(positives);
+          positives.erase(std::unique(positives.begin(), positives.end()), positives.end());
+          const int32_t itself = rows.as_positive[to_size(queries[to_size(first + i)])];
           const int64_t hidden = itself < 0 ? -1 : candidate_of[to_size(itself)];
-          if (hidden >= 0 && std::ranges::find(own, hidden) == own.end())
+          if (hidden >= 0 && std::ranges::find(positives, hidden) == positives.end())
             s(i, hidden) = -std::numeric_limits<float>::infinity();
           std::vector<int64_t> found;
-          for (const int64_t candidate : own) found.push_back(rank_of({s.row(i), to_size(s.cols)}, candidate));
+          for (const int64_t candidate : positives) found.push_back(rank_of({s.row(i), to_size(s.cols)}, candidate));
           separate(found);
           ranks.insert(ranks.end(), found.begin(), found.end());
           offsets.push_back(std::ssize(ranks));
@@ -127,10 +127,10 @@ void DevRows::find_equal(const std::vector<std::string>& texts) {
   positives = first_equal(std::span(texts).subspan(N, N));
   std::unordered_map<std::string_view, int32_t> row_of;  // of each positive
   for (size_t i = 0; i < N; i++) row_of.emplace(texts[N + i], static_cast<int32_t>(i));
-  own.clear();
+  as_positive.clear();
   for (size_t i = 0; i < N; i++) {
     const auto found = row_of.find(texts[i]);
-    own.push_back(found == row_of.end() ? -1 : found->second);
+    as_positive.push_back(found == row_of.end() ? -1 : found->second);
   }
 }
 

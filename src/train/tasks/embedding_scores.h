@@ -22,10 +22,10 @@ struct DevRows {
   std::vector<double> scores = {};      // [N], or empty: retrieval
   std::vector<int32_t> anchors = {};    // [N]: of retrieval, the first row with the same anchor
   std::vector<int32_t> positives = {};  // [N]: the same for positives
+  // [N]: of retrieval, the first row whose positive is the anchor, or −1
+  std::vector<int32_t> as_positive = {};
 
-  std::vector<int32_t> own = {};  // [N]: of retrieval, the first row whose positive is the anchor, or −1
-
-  // Sets anchors, positives and own. texts: column j of row i is texts[j N + i].
+  // Sets the last three. texts: column j of row i is texts[j N + i].
   void find_equal(const std::vector<std::string>& texts);
   // Returns the measure that selects the best weights: Spearman's correlation, MRR@10, or the loss of rows of one text.
   Metric metric() const;

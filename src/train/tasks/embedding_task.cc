@@ -10,9 +10,9 @@
 #include "core/system/threads.h"
 #include "core/to_size.h"
 #include "data/examples/shuffled_rows.h"
-#include "decode/batches.h"
 #include "decode/encoder/text_ids.h"
 #include "io/runs/text_head_file.h"
+#include "model/text_parts.h"
 #include "ops/rows.h"
 #include "train/engine/gradient_engine.h"
 #include "train/loop/dry_run.h"
@@ -31,6 +31,9 @@ EmbedderConfig for_dev(EmbedderConfig config, const RowColumns& columns) {
   return config;
 }
 
+constexpr int64_t kBlock = 256;             // dev texts whose vectors a rank computes at once
+constexpr const char* kDevPart = ", dev ";  // of a fingerprint, after the part of the training rows
+
 Similarity similarity_of(const EmbedderConfig& config, bool normalizes) {
   return normalizes ? Similarity::cosine : config.similarity;
 }
@@ -48,7 +51,7 @@ EmbeddingTask::EmbeddingTask(const EmbedderRecipe& recipe, const EmbeddingData& 
       normalizes_(recipe.embedder.normalize == NormalizeChoice::on),
       loss_(recipe.embedder, data.width, normalizes_),
       dev_loss_(for_dev(recipe.embedder, data.dev.columns()), data.width, normalizes_),
-      is_repeated_(recipe.embedder.loss == VectorLoss::info_nce && data.train.columns().texts == 1) {
+      doubles_texts_(recipe.embedder.loss == VectorLoss::info_nce && data.train.columns().texts == 1) {
   read_dev();
 }
 
@@ -61,34 +64,46 @@ void EmbeddingTask::read_dev() {
   dev_.scores = rows.scores;
   if (dev_.columns > 1 && dev_.scores.empty()) dev_.find_equal(rows.texts);
   dev_examples_.ids = examples_of(data_.dev, rows).ids;
-  if (dev_loss_.needs_teacher()) dev_examples_.targets.teacher = taught(rows);
+  if (dev_loss_.needs_teacher()) dev_examples_.targets.teacher = teacher_vectors(rows);
   dev_examples_.targets.scores = dev_loss_.scaled(rows.scores);
 }
 
+std::string EmbeddingTask::fingerprint() const {
+  return data_.train.fingerprint() + kDevPart + data_.dev.fingerprint() +
+         (data_.teacher ? ", teacher " + data_.teacher_hash : "");
+}
+
+std::string EmbeddingTask::train_part(const std::string& fingerprint) {
+  return fingerprint.substr(0, fingerprint.find(kDevPart));
+}
+
 bool EmbeddingTask::seek(const StreamPosition& position) {
+  if (position.epoch != position_.epoch) previous_ = std::exchange(counts_, {});
   order_ = shuffled_rows(data_.train.size(), static_cast<uint64_t>(recipe_.training.seed), position.epoch);
   position_ = position;
   return position.window == 0 && position.batch < batches(recipe_, data_.train);
 }
 
-std::vector<int64_t> EmbeddingTask::rows_of(int64_t batch) const {
-  const auto begin = to_size(batch * recipe_.embedder.examples);
-  const auto rows = std::span(order_).subspan(begin);
+std::vector<int64_t> EmbeddingTask::rows_of(std::span<const int64_t> order, int64_t batch) const {
+  const auto rows = order.subspan(to_size(batch * recipe_.embedder.examples));
   const auto count = std::min(rows.size(), to_size(recipe_.embedder.examples));
   return {rows.begin(), rows.begin() + static_cast<std::ptrdiff_t>(count)};
 }
 
 void EmbeddingTask::next() {
-  RowTexts rows = data_.train.read(rows_of(position_.batch));
-  if (loss_.kind() == VectorLoss::info_nce && !recipe_.embedder.keep_repeated) leave_out_repeated(rows);
+  RowTexts rows = data_.train.read(rows_of(order_, position_.batch));
+  counts_.read += std::ssize(rows.lines);
+  counts_.dropped += std::ssize(rows.lines);
+  if (drops_rows()) drop_repeated_rows(rows);
+  counts_.dropped -= std::ssize(rows.lines);
   Examples examples = examples_of(data_.train, rows);
-  if (is_repeated_) {
+  if (doubles_texts_) {
     const std::vector<std::vector<int32_t>> once = examples.ids;
     examples.ids.insert(examples.ids.end(), once.begin(), once.end());
   }
   fill_texts(examples.ids, batch_);
   targets_.scores = loss_.scaled(rows.scores);
-  if (loss_.needs_teacher()) targets_.teacher = taught(rows);
+  if (loss_.needs_teacher()) targets_.teacher = teacher_vectors(rows);
   skip();
 }
 
@@ -109,7 +124,7 @@ EmbeddingTask::Examples EmbeddingTask::examples_of(const TextRows& of, const Row
 }
 
 // Returns the vectors that the teacher has for the texts of rows.
-std::vector<float> EmbeddingTask::taught(const RowTexts& rows) const {
+std::vector<float> EmbeddingTask::teacher_vectors(const RowTexts& rows) const {
   if (!recipe_.embedder.teacher_first) return data_.teacher->embed(rows.texts).values;
   return data_.teacher->embed({rows.texts.begin(), rows.texts.begin() + std::ssize(rows.lines)}).values;
 }
@@ -121,10 +136,41 @@ void EmbeddingTask::fill_texts(const std::vector<std::vector<int32_t>>& ids, Bat
 
 std::string EmbeddingTask::summary() const {
   const RowColumns& columns = data_.train.columns();
-  return fmt::format("training data: {} rows of {} text{}{}, {} batches per epoch, {} dev rows; loss {}",
-                     data_.train.size(), columns.texts, columns.texts == 1 ? "" : "s",
-                     columns.has_score ? " and a score" : "", batches(recipe_, data_.train), dev_.rows,
-                     name_of(recipe_.embedder.loss));
+  std::string line = fmt::format("training data: {} rows of {} text{}{}, {} batches per epoch, {} dev rows; loss {}",
+                                 data_.train.size(), columns.texts, columns.texts == 1 ? "" : "s",
+                                 columns.has_score ? " and a score" : "", batches(recipe_, data_.train), dev_.rows,
+                                 name_of(recipe_.embedder.loss));
+  if (const double share = share_dropped(); share > 0)
+    line += fmt::format("; about {:.0f}% of the rows are dropped from a batch in which they repeat a text",
+                        std::max(1.0, 100 * share));
+  return line;
+}
+
+bool EmbeddingTask::drops_rows() const {
+  return loss_.kind() == VectorLoss::info_nce && !recipe_.embedder.keep_repeated;
+}
+
+// Returns "" if no rows were dropped.
+std::string EmbeddingTask::epoch_summary() const {
+  if (previous_.dropped == 0) return "";
+  return fmt::format("{} of {} rows of the epoch were dropped: they repeat a text of their batch (keep_repeated)",
+                     previous_.dropped, previous_.read);
+}
+
+// Returns the share of rows that is dropped in the first batches of the first epoch.
+double EmbeddingTask::share_dropped() const {
+  constexpr int64_t kBatches = 8;
+  if (!drops_rows()) return 0;
+  const auto order = shuffled_rows(data_.train.size(), static_cast<uint64_t>(recipe_.training.seed), 0);
+  RowCounts counts;
+  for (int64_t batch = 0; batch < std::min(kBatches, batches(recipe_, data_.train)); batch++) {
+    RowTexts rows = data_.train.read(rows_of(order, batch));
+    const int64_t all = std::ssize(rows.lines);
+    drop_repeated_rows(rows);
+    counts.read += all;
+    counts.dropped += all - std::ssize(rows.lines);
+  }
+  return static_cast<double>(counts.dropped) / static_cast<double>(counts.read);
 }
 
 Loss EmbeddingTask::loss_and_gradient(BatchGradients& gradients, Context& c) {
@@ -137,42 +183,31 @@ Loss EmbeddingTask::loss_and_gradient(BatchGradients& gradients, Context& c) {
 // Names all lines of the batch: the loss of each text depends on all others.
 std::string EmbeddingTask::places(const StreamPosition& position, TokenSide, std::span<const int64_t>) {
   seek(position);
-  std::vector<int64_t> lines = data_.train.read(rows_of(position.batch)).lines;
+  std::vector<int64_t> lines = data_.train.read(rows_of(order_, position.batch)).lines;
   std::ranges::sort(lines);
   LineRanges ranges;
   for (const int64_t line : lines) ranges.emplace_back(line, line);
   return name_lines(ranges, data_.train.path());
 }
 
-// Assigns the vectors of these dev texts to rows of v.
-void EmbeddingTask::embed(const Transformer<float>& model, std::span<const size_t> texts, Arena& arena,
-                          Matrix<float> v) const {
-  std::vector<int64_t> lengths;
-  for (const size_t text : texts) lengths.push_back(std::ssize(dev_examples_.ids[text]));
-  const Batches parts = cut_by_length(lengths, recipe_.training.batch_tokens);
-  for (size_t p = 0; p < parts.size(); p++) {
-    const Arena::Scope scope(arena);
-    std::vector<std::vector<int32_t>> ids;
-    for (const size_t i : parts[p]) ids.push_back(dev_examples_.ids[texts[i]]);
-    Batch batch;
-    fill_texts(ids, batch);
-    Context context{.arena = arena, .inference = true};
-    scatter_rows<float>(model.text_outputs(batch, context), std::vector<int32_t>(parts[p].begin(), parts[p].end()), v);
-  }
+// Assigns the vectors of the dev texts from `first` on to the rows of v.
+void EmbeddingTask::embed(const Transformer<float>& model, int64_t first, Arena& arena, Matrix<float> v) const {
+  const auto ids = dev_examples_.ids.begin() + first;
+  Batch batch;
+  fill_texts({ids, ids + v.rows}, batch);
+  Context context{.arena = arena, .inference = true};
+  TextParts<float>().outputs(model, batch, recipe_.training.batch_tokens, context, v);
 }
 
 // Returns the vectors of the dev texts, [columns N, d], which ranks compute in blocks of rows.
 std::vector<float> EmbeddingTask::dev_vectors(const Transformer<float>& model, Arena& arena) const {
   const int64_t d = model.text_head()->width(), texts = std::ssize(dev_examples_.ids);
-  constexpr int64_t kBlock = 256;  // texts
   const int64_t blocks = (texts + kBlock - 1) / kBlock;
   const auto size_of = [&](int64_t block) { return std::min(kBlock, texts - block * kBlock); };
   std::vector<std::vector<int32_t>> bits(to_size(blocks));  // of the numbers of a block
   partition_.for_own(blocks, [&](int64_t block) {
-    std::vector<size_t> own(to_size(size_of(block)));
-    std::iota(own.begin(), own.end(), to_size(block * kBlock));
-    std::vector<float> values(own.size() * to_size(d));
-    embed(model, own, arena, Matrix<float>(values.data(), std::ssize(own), d));
+    std::vector<float> values(to_size(size_of(block) * d));
+    embed(model, block * kBlock, arena, Matrix<float>(values.data(), size_of(block), d));
     for (const float value : values) bits[to_size(block)].push_back(std::bit_cast<int32_t>(value));
   });
   partition_.all_gather_lists(bits, {kBlock * d, 0});
@@ -189,7 +224,7 @@ std::vector<float> EmbeddingTask::dev_vectors(const Transformer<float>& model, A
 
 Loss EmbeddingTask::dev_loss(const Transformer<float>& model, Matrix<const float> vectors, Arena& arena) const {
   const RowTargets& all = dev_examples_.targets;
-  const int64_t N = dev_.rows, taught = std::ssize(all.teacher) / vectors.cols / N;  // vectors of a row
+  const int64_t N = dev_.rows, teacher_columns = std::ssize(all.teacher) / vectors.cols / N;  // vectors of a row
   Loss sum;
   for (int64_t begin = 0; begin < N; begin += recipe_.embedder.examples) {
     const Arena::Scope scope(arena);
@@ -199,7 +234,7 @@ Loss EmbeddingTask::dev_loss(const Transformer<float>& model, Matrix<const float
     for (int64_t j = 0; j < dev_.columns; j++)
       for (int64_t i = begin; i < end; i++) rows.push_back(static_cast<int32_t>(j * N + i));
     if (!all.scores.empty()) targets.scores.assign(all.scores.begin() + begin, all.scores.begin() + end);
-    for (int64_t j = 0; j < taught; j++) {
+    for (int64_t j = 0; j < teacher_columns; j++) {
       const auto first = all.teacher.begin() + (j * N + begin) * vectors.cols;
       targets.teacher.insert(targets.teacher.end(), first, first + (end - begin) * vectors.cols);
     }
@@ -219,6 +254,7 @@ DevScore EmbeddingTask::evaluate(const Transformer<float>& model, Arena& arena) 
   score.measures = {{"loss", score.loss, 4}};
   const auto found =
       vector_measures(dev_, vectors, similarity_of(recipe_.embedder, normalizes_), recipe_.embedder.matryoshka, arena);
+  if (recipe_.embedder.learn_temperature) score.measures.push_back({"temperature", loss_.temperature(model), 4});
   if (!found.empty()) score.metric = found.front().value;
   score.measures.insert(score.measures.end(), found.begin(), found.end());
   score.write_more = [&model](const RunDirectory& run) { write_text_head(run, model); };
@@ -227,30 +263,47 @@ DevScore EmbeddingTask::evaluate(const Transformer<float>& model, Arena& arena) 
 
 // The vectors of the largest batch are in the arena next to the activations of its largest part.
 void EmbeddingTask::dry_run(BatchGradients& gradients, const Transformer<float>& candidate, Arena& arena) {
-  const int64_t part = recipe_.training.batch_tokens, longest = std::min(data_.longest, data_.max_length);
+  const int64_t longest = data_.longest;
   const int64_t N = std::min(recipe_.embedder.examples, data_.train.size()), d = candidate.text_head()->width();
+  const int64_t all = columns() * N * longest, part = std::min(std::max(recipe_.training.batch_tokens, longest), all);
   const Arena::Scope scope(arena);
   const Matrix<float> v = zeros<float>(arena, columns() * N, d), dv = zeros<float>(arena, columns() * N, d);
   RowTargets targets;
   if (data_.train.columns().has_score) targets.scores.assign(to_size(N), 0);
   if (loss_.needs_teacher()) targets.teacher.assign(to_size(v.rows * d), 0);
   Context training = training_context(arena, recipe_.training, 0);
-  fill_largest_batch(recipe_.model, std::max(part, longest), longest, batch_);
+  fill_largest_batch(recipe_.model, part, longest, batch_);
   batch_.labels.clear();
-  append_text(recipe_.model, std::vector<int32_t>(1, 0), {}, batch_);  // a second part
+  if (all > part) append_text(recipe_.model, std::vector<int32_t>(1, 0), {}, batch_);  // a second part
   gradients.loss_and_gradient(
       batch_,
-      [&](Matrix<const float>, Matrix<float> own) {
-        fill<float>(own, 0);
+      [&](Matrix<const float>, Matrix<float> gradient) {
+        fill<float>(gradient, 0);
         return loss_.loss_and_gradient(*gradients.host_model(), v, columns(), targets, dv, arena);
       },
       part, training);
-  arena.matrix<float>(dev_.rows * dev_.columns, d);  // of an evaluation
+  dry_run_evaluation(candidate, arena);
+}
+
+void EmbeddingTask::dry_run_evaluation(const Transformer<float>& candidate, Arena& arena) {
+  const int64_t texts = dev_.rows * dev_.columns, d = candidate.text_head()->width();
+  {
+    const Arena::Scope scope(arena);
+    const int64_t tokens =
+        std::min(std::max(recipe_.training.batch_tokens, data_.longest), std::min(texts, kBlock) * data_.longest);
+    fill_largest_batch(recipe_.model, tokens, data_.longest, batch_);
+    batch_.labels.clear();
+    Context context{.arena = arena, .inference = true};
+    candidate.text_outputs(batch_, context);
+  }
+  const Arena::Scope scope(arena);
+  arena.matrix<float>(texts, d);
   arena.matrix<float>(std::min<int64_t>(dev_.rows, kAnchorRows), dev_.rows);
 }
 
 size_t EmbeddingTask::data_bytes() const {
-  size_t bytes = order_.size() * sizeof(int64_t) + dev_examples_.targets.teacher.size() * sizeof(float);
+  size_t bytes = (order_.size() + data_.train.numbers().size()) * sizeof(int64_t) +
+                 dev_examples_.targets.teacher.size() * sizeof(float);
   for (const auto& ids : dev_examples_.ids) bytes += ids.size() * sizeof(int32_t);
   return bytes;
 }

@@ -17,14 +17,15 @@
 
 namespace qkv {
 
-// What a task reads, which must outlive it.
+// The data of a task, which must outlive it.
 struct EmbeddingData {
-  const EncoderRun& run;  // without weights: how texts are read
+  const EncoderRun& run;  // without weights: its tokenizer and the tokens around a text
   const TextRows &train, &dev;
-  const Embedder* teacher;  // null without one
-  int64_t width;            // d, components of a vector
-  int64_t max_length;       // tokens of a text
-  int64_t longest;          // the most tokens that a text of either can have
+  const Embedder* teacher;   // null without one
+  std::string teacher_hash;  // "" without one
+  int64_t width;             // d, components of a vector
+  int64_t max_length;        // tokens of a text
+  int64_t longest;           // tokens of the longest text of either
 };
 
 class EmbeddingTask : public Task {
@@ -32,10 +33,13 @@ class EmbeddingTask : public Task {
   // Returns the number of batches of an epoch.
   static int64_t batches(const EmbedderRecipe& recipe, const TextRows& train);
 
+  // Returns the part of a fingerprint that identifies the training rows.
+  static std::string train_part(const std::string& fingerprint);
+
   // recipe: resolved; must outlive the task.
   EmbeddingTask(const EmbedderRecipe& recipe, const EmbeddingData& data);
 
-  std::string fingerprint() const override { return data_.train.fingerprint(); }
+  std::string fingerprint() const override;
   void partition(const RankPartition& partition) override { partition_ = partition; }
   bool seek(const StreamPosition& position) override;
   const StreamPosition& position() const override { return position_; }
@@ -44,6 +48,7 @@ class EmbeddingTask : public Task {
   double part_of_epoch() const override { return static_cast<double>(position_.batch) / batches_per_epoch(); }
   double batches_per_epoch() const override { return static_cast<double>(batches(recipe_, data_.train)); }
   std::string summary() const override;
+  std::string epoch_summary() const override;
 
   Loss loss_and_gradient(BatchGradients& gradients, Context& c) override;
   bool in_slices() const override { return false; }
@@ -54,19 +59,22 @@ class EmbeddingTask : public Task {
   size_t data_bytes() const override;
 
  private:
-  // N rows as the model and the loss read them. A row of one text has it twice if each text is to find itself.
+  // The tokens and targets of N rows. A row of one text has it twice if the loss is info_nce.
   struct Examples {
     std::vector<std::vector<int32_t>> ids = {};  // column j of row i is ids[j N + i]
     RowTargets targets = {};
   };
 
-  std::vector<int64_t> rows_of(int64_t batch) const;
+  std::vector<int64_t> rows_of(std::span<const int64_t> order, int64_t batch) const;
+  double share_dropped() const;
   Examples examples_of(const TextRows& of, const RowTexts& rows) const;
-  std::vector<float> taught(const RowTexts& rows) const;
+  std::vector<float> teacher_vectors(const RowTexts& rows) const;
   void fill_texts(const std::vector<std::vector<int32_t>>& ids, Batch& batch) const;
-  int64_t columns() const { return is_repeated_ ? 2 : data_.train.columns().texts; }
+  bool drops_rows() const;
+  int64_t columns() const { return doubles_texts_ ? 2 : data_.train.columns().texts; }
   void read_dev();
-  void embed(const Transformer<float>& model, std::span<const size_t> texts, Arena& arena, Matrix<float> v) const;
+  void embed(const Transformer<float>& model, int64_t first, Arena& arena, Matrix<float> v) const;
+  void dry_run_evaluation(const Transformer<float>& candidate, Arena& arena);
   std::vector<float> dev_vectors(const Transformer<float>& model, Arena& arena) const;
   Loss dev_loss(const Transformer<float>& model, Matrix<const float> vectors, Arena& arena) const;
 
@@ -74,11 +82,16 @@ class EmbeddingTask : public Task {
   EmbeddingData data_;
   bool normalizes_;
   EmbeddingLoss loss_, dev_loss_;
-  bool is_repeated_;
+  bool doubles_texts_;  // each text is computed twice, to be its own positive
   RankPartition partition_;
   DevRows dev_;
   Examples dev_examples_;
   StreamPosition position_;
+  // Rows that this process has read in an epoch, and those of them that it has dropped.
+  struct RowCounts {
+    int64_t read = 0, dropped = 0;
+  };
+  RowCounts counts_, previous_;
   std::vector<int64_t> order_;  // of the rows in the current epoch
   Batch batch_;
   RowTargets targets_;  // of the current batch

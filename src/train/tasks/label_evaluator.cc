@@ -12,7 +12,7 @@
 #include "eval/number_scores.h"
 #include "eval/retrieval_scores.h"
 #include "io/runs/text_head_file.h"
-#include "model/batch_slice.h"
+#include "model/text_parts.h"
 #include "ops/label_loss.h"
 #include "train/tasks/objective.h"
 
@@ -47,8 +47,8 @@ void gather_blocks(const RankPartition& partition, std::span<const int64_t> begi
 // Returns the index of the largest value, of equal ones the first.
 float place_of_largest(std::span<const float> z) { return static_cast<float>(std::ranges::max_element(z) - z.begin()); }
 
-// Appends the ranks of the texts of a query whose number is above the least, those with a better score first. Of equal
-// scores, these have the last ranks. records: pairs of number and score.
+// Appends the ranks of the texts of a query whose number is above the least, those with a better score first. Among
+// equal scores, they have the last ranks. records: pairs of number and score.
 void append_relevant_ranks(std::span<const float> records, std::vector<int64_t>& ranks) {
   struct Text {
     float score;
@@ -69,7 +69,8 @@ void append_relevant_ranks(std::span<const float> records, std::vector<int64_t>&
 
 }  // namespace
 
-Loss LabelGoal::loss_of(const LabelledBatch& batch, double smoothing, Matrix<const float> z, Matrix<float> dz) const {
+Loss LabelObjective::loss_of(const LabelledBatch& batch, double smoothing, Matrix<const float> z,
+                             Matrix<float> dz) const {
   Loss sum;
   sum.tokens = batch.rows();
   sum.loss = label_loss<float>(loss, batch.targets(weights, smoothing), z, dz);
@@ -77,24 +78,9 @@ Loss LabelGoal::loss_of(const LabelledBatch& batch, double smoothing, Matrix<con
   return sum;
 }
 
-void text_outputs_in_parts(const Transformer<float>& model, const Batch& batch, int64_t tokens, Arena& arena,
-                           Matrix<float> outputs) {
-  const Packed& texts = batch.labelled();
-  Batch part;
-  for (int64_t begin = 0, end = 0; begin < texts.sequences(); begin = end) {
-    const int64_t first = texts.offsets[to_size(begin)];
-    for (end = begin + 1; end < texts.sequences() && texts.offsets[to_size(end + 1)] - first <= tokens;) end++;
-    copy_sequences(batch, begin, end, part);
-    const Arena::Scope scope(arena);
-    Context context{arena};
-    const Matrix<float> v = model.text_outputs(part, context);
-    for (int64_t i = 0; i < v.rows; i++) std::copy_n(v.row(i), v.cols, outputs.row(begin + i));
-  }
-}
-
-LabelEvaluator::LabelEvaluator(const LabelledTexts& texts, std::vector<int64_t> units, const LabelGoal& goal,
+LabelEvaluator::LabelEvaluator(const LabelledTexts& texts, std::vector<int64_t> units, const LabelObjective& objective,
                                int64_t batch_tokens)
-    : texts_(texts), units_(std::move(units)), goal_(goal), batch_tokens_(batch_tokens) {
+    : texts_(texts), units_(std::move(units)), objective_(objective), batch_tokens_(batch_tokens) {
   const auto rows_of = [&](int64_t i) { return texts_.rows_of(units_[to_size(i)]); };
   blocks_ = batch_offsets(std::ssize(units_), std::max(kBlockRows, texts_.scan().longest_list), rows_of);
   rows_before_ = {0};
@@ -105,7 +91,7 @@ LabelEvaluator::LabelEvaluator(const LabelledTexts& texts, std::vector<int64_t> 
 }
 
 Metric LabelEvaluator::metric() const {
-  switch (goal_.kind) {
+  switch (objective_.kind) {
     case LabelKind::one:
       return {"accuracy"};
     case LabelKind::several:
@@ -146,12 +132,13 @@ Loss LabelEvaluator::score_block(const Transformer<float>& model, int64_t block,
   const int64_t labels = model.text_head()->width();
   std::vector<float> outputs(to_size(batch.rows() * labels));
   const Matrix<float> z(outputs.data(), batch.rows(), labels);
-  text_outputs_in_parts(model, batch.texts, batch_tokens_, arena, z);
+  Context context{.arena = arena, .inference = true};
+  TextParts<float>().outputs(model, batch.texts, batch_tokens_, context, z);
   const size_t width = to_size(record_width(labels)), K = to_size(labels);
   for (size_t i = 0; i < to_size(batch.rows()); i++) {
     const std::span<const float> own = std::span<const float>(outputs).subspan(i * K, K);
     const std::span<float> record = records.subspan(i * width, width);
-    if (goal_.kind == LabelKind::one) {
+    if (objective_.kind == LabelKind::one) {
       record[0] = static_cast<float>(batch.labels[i]);
       record[1] = place_of_largest(own);
     } else {
@@ -160,7 +147,7 @@ Loss LabelEvaluator::score_block(const Transformer<float>& model, int64_t block,
       std::copy_n(own.begin(), half, record.begin() + static_cast<std::ptrdiff_t>(half));
     }
   }
-  return goal_.loss_of(batch, smoothing, z, {});
+  return objective_.loss_of(batch, smoothing, z, {});
 }
 
 namespace {
@@ -204,7 +191,7 @@ void add_number_measures(std::span<const float> records, LabelLoss loss, DevScor
 }  // namespace
 
 void LabelEvaluator::add_measures(std::span<const float> records, int64_t labels, DevScore& score) const {
-  switch (goal_.kind) {
+  switch (objective_.kind) {
     case LabelKind::one:
       return add_label_measures(
           classification_scores(column_of_labels(records, 0), column_of_labels(records, 1), labels), true, score);
@@ -213,7 +200,7 @@ void LabelEvaluator::add_measures(std::span<const float> records, int64_t labels
     case LabelKind::number:
       break;
   }
-  if (!texts_.has_lists()) return add_number_measures(records, goal_.loss, score);
+  if (!texts_.has_lists()) return add_number_measures(records, objective_.loss, score);
   std::vector<int64_t> ranks, offsets = {0};
   size_t row = 0;
   for (const int64_t unit : units_) {

@@ -13,8 +13,8 @@
 
 namespace qkv {
 
-// What a classifier is trained to predict.
-struct LabelGoal {
+// The targets and the loss of a classifier.
+struct LabelObjective {
   LabelKind kind = LabelKind::one;
   LabelLoss loss = LabelLoss::softmax;
   std::vector<float> weights = {};  // of the labels; empty: all 1
@@ -26,34 +26,30 @@ struct LabelGoal {
 class LabelEvaluator {
  public:
   // units: of the texts, at least one. batch_tokens: that are computed at once, but for a longer text. The texts and
-  // the goal must outlive it.
-  LabelEvaluator(const LabelledTexts& texts, std::vector<int64_t> units, const LabelGoal& goal, int64_t batch_tokens);
+  // the objective must outlive it.
+  LabelEvaluator(const LabelledTexts& texts, std::vector<int64_t> units, const LabelObjective& objective,
+                 int64_t batch_tokens);
 
   int64_t rows() const { return rows_before_.back(); }
   Metric metric() const;
 
-  // Blocks of rows are dealt out to ranks, which all get the score.
+  // Each rank computes some blocks of rows; all ranks return the same score.
   DevScore evaluate(const Transformer<float>& model, double smoothing, const RankPartition& partition,
                     Arena& arena) const;
 
  private:
-  // Of each row what is true and what is predicted, as floats: a label, K values, or a number.
-  int64_t record_width(int64_t labels) const { return 2 * (goal_.kind == LabelKind::several ? labels : 1); }
+  // Returns the floats of a row, the truth and then the prediction: a label each, K values, or a number.
+  int64_t record_width(int64_t labels) const { return 2 * (objective_.kind == LabelKind::several ? labels : 1); }
   Loss score_block(const Transformer<float>& model, int64_t block, double smoothing, Arena& arena,
                    std::span<float> records) const;
   void add_measures(std::span<const float> records, int64_t labels, DevScore& score) const;
 
   const LabelledTexts& texts_;
   std::vector<int64_t> units_;
-  const LabelGoal& goal_;
+  const LabelObjective& objective_;
   int64_t batch_tokens_;
   std::vector<int64_t> blocks_;       // the first unit of each block, then the number of units
   std::vector<int64_t> rows_before_;  // of each block, then all
 };
-
-// Computes the outputs of the text head for all sequences of a batch, [sequences, K], at most `tokens` tokens at once
-// but for a longer sequence.
-void text_outputs_in_parts(const Transformer<float>& model, const Batch& batch, int64_t tokens, Arena& arena,
-                           Matrix<float> outputs);
 
 }  // namespace qkv

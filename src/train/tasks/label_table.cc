@@ -49,11 +49,6 @@ std::vector<std::string> split_labels(std::string_view field, const std::string&
   return labels;
 }
 
-// Returns the separator that splits the labels of a row.
-std::string separator_of(const LabelTrainingConfig& config) {
-  return config.loss == LabelLoss::sigmoid && config.label_separator.empty() ? "," : config.label_separator;
-}
-
 bool needs_numbers(LabelLoss loss) { return loss == LabelLoss::squared || compares_texts(loss); }
 
 // Sorts by value if all are numbers.
@@ -75,20 +70,22 @@ double number_of(std::string_view field, const std::string& where) {
 void LabelCounts::add(std::string_view field, int64_t row, const std::string& where) {
   rows_++;
   field = without_blanks(field);
-  add_number(needs_numbers(config_.loss) ? number_of(field, where) : number_in(field));
+  add_number(needs_numbers(config_.loss) ? number_of(field, where) : number_in(field), field, where);
   if (needs_numbers(config_.loss)) return;
   const bool is_list = find_list(field).has_value();
   if (is_list && config_.loss == LabelLoss::softmax)
     fail("{}: loss softmax requires one label in a row (is {})", where, excerpt(field));
   has_lists_ = has_lists_ || is_list;
-  const std::vector<std::string> labels = split_labels(field, separator_of(config_));
-  if (labels.empty() && !is_list && separator_of(config_).empty()) fail("{}: the label is empty", where);
+  const std::vector<std::string> labels = split_labels(field, config_.label_separator);
+  if (labels.empty() && !is_list && config_.label_separator.empty()) fail("{}: the label is empty", where);
   for (const std::string& label : labels) add_label(label, row);
 }
 
-void LabelCounts::add_number(std::optional<double> number) {
+void LabelCounts::add_number(std::optional<double> number, std::string_view field, const std::string& where) {
+  if (are_numbers_ && !number) not_number_ = fmt::format("{}: {}", where, excerpt(field));
   are_numbers_ = are_numbers_ && number;
   if (!number) return;
+  numbers_++;
   are_whole_ = are_whole_ && *number == std::trunc(*number);
   are_shares_ = are_shares_ && *number >= 0 && *number <= 1;
   differ_ = differ_ || (first_number_ && *first_number_ != *number);
@@ -138,6 +135,8 @@ LabelCounts::Summary LabelCounts::summary(const std::string& file) const {
     s.rows.push_back(counted.rows);
     s.first_rows.push_back(counted.first_row);
   }
+  if (config_.loss == LabelLoss::automatic && s.kind == LabelKind::one && !are_whole_ && 2 * numbers_ > rows_)
+    s.not_number = not_number_;
   if (s.labels.empty()) fail("{}: no row has a label", file);
   if (s.labels.size() == 1 && s.rows.front() == rows_)
     fail("{}: all {} rows have the label {}; training needs at least two labels", file, rows_,
@@ -146,7 +145,7 @@ LabelCounts::Summary LabelCounts::summary(const std::string& file) const {
 }
 
 LabelTable::LabelTable(LabelKind kind, const LabelTrainingConfig& config, std::vector<std::string> labels)
-    : kind_(kind), separator_(separator_of(config)), labels_(std::move(labels)) {
+    : kind_(kind), separator_(config.label_separator), labels_(std::move(labels)) {
   for (size_t i = 0; i < labels_.size(); i++) indices_.emplace(labels_[i], static_cast<int32_t>(i));
 }
 
@@ -206,6 +205,8 @@ std::vector<float> label_weights(const LabelTrainingConfig& config, LabelLoss lo
       fail("training: class_weights must name labels of the training file (has {})", excerpt(text.substr(0, equals)));
     weights[to_size(place - labels.begin())] = static_cast<float>(*weight);
   }
+  if (std::ranges::all_of(weights, [](float weight) { return weight == 0; }))
+    fail("training: class_weights must be above 0 for one label at least (all are 0)");
   return weights;
 }
 

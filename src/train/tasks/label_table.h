@@ -13,7 +13,7 @@
 
 namespace qkv {
 
-// What a row has: one label, any number of labels, or a number.
+// The last column of a row: one label, any number of labels, or a number.
 enum class LabelKind { one, several, number };
 
 // Whether the loss compares the texts of a query.
@@ -36,6 +36,9 @@ class LabelCounts {
     // In order, with the number of their rows and the first of these; of numbers none.
     std::vector<std::string> labels = {};
     std::vector<int64_t> rows = {}, first_rows = {};
+    // Where most rows have numbers, some with decimals, but are read as labels because others have none: the place and
+    // the text of the first other one.
+    std::string not_number = "";
   };
   Summary summary(const std::string& file) const;
 
@@ -44,12 +47,13 @@ class LabelCounts {
     int64_t rows = 0, first_row = 0;
   };
 
-  void add_number(std::optional<double> number);
+  void add_number(std::optional<double> number, std::string_view field, const std::string& where);
   void add_label(std::string label, int64_t row);
   LabelKind kind() const;
 
   LabelTrainingConfig config_;
-  int64_t rows_ = 0;
+  int64_t rows_ = 0, numbers_ = 0;
+  std::string not_number_ = "";  // place and text of the first field that is no number
   std::map<std::string, Label> labels_ = {};
   bool are_too_many_ = false;                                       // labels, of which some are left out
   bool has_lists_ = false;                                          // JSON arrays
@@ -87,7 +91,7 @@ double number_of(std::string_view field, const std::string& where);
 ScoreFunction score_function(LabelLoss loss);
 
 // Returns the weights of labels; empty if all are 1. rows: of each label, of `all` rows. Throws Error for an entry of
-// class_weights that is not as it must be.
+// class_weights that is not as it must be, and if all weights are 0.
 std::vector<float> label_weights(const LabelTrainingConfig& config, LabelLoss loss,
                                  const std::vector<std::string>& labels, const std::vector<int64_t>& rows, int64_t all);
 

@@ -1,9 +1,12 @@
 #include "train/tasks/labelled_texts.h"
 
 #include <algorithm>
+#include <unordered_set>
 #include <utility>
 
 #include "core/fail.h"
+#include "core/hash.h"
+#include "core/json.h"
 #include "core/system/threads.h"
 #include "core/to_size.h"
 #include "data/examples/field_values.h"
@@ -33,9 +36,35 @@ void check_texts(const ExampleRow& row, const std::string& where) {
                                   : "the second text");
 }
 
+// Divides rows into the texts of queries.
+class QueryLists {
+ public:
+  explicit QueryLists(const ExampleFile& file) : file_(file) {}
+
+  void add(const ExampleRow& row, int64_t number, LabelledScan& scan) {
+    const double relevance = number_of(row.fields.back(), file_.place(row));
+    if (scan.lists.empty() || row.fields.front() != query_) {
+      query_ = row.fields.front();
+      if (!seen_.insert(hash_bytes(query_)).second)
+        fail("{}: the query {} had rows before other queries; the texts of a query must be in consecutive rows",
+             file_.place(row), excerpt(query_));
+      scan.lists.push_back(number);
+      scan.are_ordered.push_back(false);
+      first_ = relevance;
+    }
+    if (relevance != first_) scan.are_ordered.back() = true;
+  }
+
+ private:
+  const ExampleFile& file_;
+  std::string query_;
+  std::unordered_set<uint64_t> seen_;  // hashes of queries
+  double first_ = 0;                   // number of the query
+};
+
 }  // namespace
 
-ClassifierTokens PairForm::tokens_of(const ExampleRow& row, const std::string& where) const {
+ClassifierTokens RowTokenizer::tokens_of(const ExampleRow& row, const std::string& where) const {
   const std::vector<int32_t> text = inner_ids(run, row.fields[0], where);
   std::vector<int32_t> pair;
   const bool is_pair = row.fields.size() == 3;
@@ -45,23 +74,21 @@ ClassifierTokens PairForm::tokens_of(const ExampleRow& row, const std::string& w
   return tokens;
 }
 
-LabelledScan scan_labelled(const ExampleFile& file, const PairForm& form, bool compares,
+LabelledScan scan_labelled(const ExampleFile& file, const RowTokenizer& tokenizer, bool compares,
                            FunctionRef<void(const ExampleRow& row, int64_t number)> on_row) {
   check_columns_of(file, compares);
   LabelledScan scan;
-  std::string query;
+  QueryLists queries(file);
   for_blocks_of_rows(file.rows(), [&](std::span<const int64_t> numbers) {
     const std::vector<ExampleRow> rows = file.read(numbers);
     for (size_t i = 0; i < rows.size(); i++) {
       check_texts(rows[i], file.place(rows[i]));
       on_row(rows[i], numbers[i]);
-      if (!compares || (numbers[i] > 0 && rows[i].fields[0] == query)) continue;
-      query = rows[i].fields[0];
-      scan.lists.push_back(numbers[i]);
+      if (compares) queries.add(rows[i], numbers[i], scan);
     }
     std::vector<ClassifierTokens> tokens(rows.size());
     parallel_for_throwing(std::ssize(rows), [&](int64_t i) {
-      tokens[to_size(i)] = form.tokens_of(rows[to_size(i)], file.place(rows[to_size(i)]));
+      tokens[to_size(i)] = tokenizer.tokens_of(rows[to_size(i)], file.place(rows[to_size(i)]));
     });
     for (const ClassifierTokens& own : tokens) {
       scan.longest = std::max(scan.longest, std::ssize(own.ids));
@@ -83,9 +110,9 @@ void LabelledBatch::clear() {
   lines.clear();
 }
 
-LabelledTexts::LabelledTexts(const ExampleFile& file, const PairForm& form, LabelledScan scan, const LabelTable& table,
-                             LabelLoss loss)
-    : file_(file), form_(form), scan_(std::move(scan)), table_(table), loss_(loss) {}
+LabelledTexts::LabelledTexts(const ExampleFile& file, const RowTokenizer& tokenizer, LabelledScan scan,
+                             const LabelTable& table, LabelLoss loss)
+    : file_(file), tokenizer_(tokenizer), scan_(std::move(scan)), table_(table), loss_(loss) {}
 
 void LabelledTexts::fill(std::span<const int64_t> units, LabelledBatch& to) const {
   to.clear();
@@ -98,10 +125,10 @@ void LabelledTexts::fill(std::span<const int64_t> units, LabelledBatch& to) cons
   const std::vector<ExampleRow> rows = file_.read(numbers);
   std::vector<ClassifierTokens> tokens(rows.size());
   parallel_for_throwing(std::ssize(rows), [&](int64_t i) {
-    tokens[to_size(i)] = form_.tokens_of(rows[to_size(i)], file_.place(rows[to_size(i)]));
+    tokens[to_size(i)] = tokenizer_.tokens_of(rows[to_size(i)], file_.place(rows[to_size(i)]));
   });
   for (size_t i = 0; i < rows.size(); i++) {
-    append_text(form_.run.config, tokens[i].ids, tokens[i].types, to.texts);
+    append_text(tokenizer_.run.config, tokens[i].ids, tokens[i].types, to.texts);
     add_targets(rows[i], to);
     to.lines.push_back(rows[i].line);
   }

@@ -17,8 +17,8 @@
 
 namespace qkv {
 
-// How the texts of a row become the tokens of a sequence.
-struct PairForm {
+// Makes the tokens of a sequence from the texts of a row.
+struct RowTokenizer {
   const EncoderRun& run;
   int64_t separators = 1, max_length = 0;
 
@@ -26,20 +26,22 @@ struct PairForm {
   ClassifierTokens tokens_of(const ExampleRow& row, const std::string& where) const;
 };
 
-// What one scan of a file finds.
+// The findings of a scan of a file.
 struct LabelledScan {
   // The texts of query q are rows lists[q] … lists[q + 1] − 1. Empty unless texts of one query are compared.
   std::vector<int64_t> lists = {};
-  int64_t longest = 0;       // tokens of a row
-  int64_t longest_list = 1;  // rows
-  int64_t cut = 0;           // rows that were truncated
-  int64_t tokens = 0;        // of all rows
+  std::vector<bool> are_ordered = {};  // the texts of each query: whether their numbers differ
+  int64_t longest = 0;                 // tokens of a row
+  int64_t longest_list = 1;            // rows
+  int64_t cut = 0;                     // rows that were truncated
+  int64_t tokens = 0;                  // of all rows
 };
 
 // Reads all rows in order, and calls on_row for each. compares: texts of one query, the first column, are consecutive
-// rows. Throws Error, naming the line, for a text that is empty or cannot be tokenized, and naming the file, for a
-// number of columns that does not fit.
-LabelledScan scan_labelled(const ExampleFile& file, const PairForm& form, bool compares,
+// rows, and their last column is a number. Throws Error, naming the line, for a text that is empty or cannot be
+// tokenized and for a query that had rows before other queries, and naming the file, for a number of columns that does
+// not fit.
+LabelledScan scan_labelled(const ExampleFile& file, const RowTokenizer& tokenizer, bool compares,
                            FunctionRef<void(const ExampleRow& row, int64_t number)> on_row);
 
 // Tokens and targets of a batch.
@@ -61,7 +63,7 @@ struct LabelledBatch {
 class LabelledTexts {
  public:
   // All arguments but scan and loss must outlive it.
-  LabelledTexts(const ExampleFile& file, const PairForm& form, LabelledScan scan, const LabelTable& table,
+  LabelledTexts(const ExampleFile& file, const RowTokenizer& tokenizer, LabelledScan scan, const LabelTable& table,
                 LabelLoss loss);
 
   const ExampleFile& file() const { return file_; }
@@ -69,6 +71,8 @@ class LabelledTexts {
   bool has_lists() const { return !scan_.lists.empty(); }
   int64_t units() const { return has_lists() ? std::ssize(scan_.lists) - 1 : file_.rows(); }
   int64_t first_row(int64_t unit) const { return has_lists() ? scan_.lists[to_size(unit)] : unit; }
+  // Returns whether a unit of several texts has different numbers, without which nothing is compared.
+  bool is_ordered(int64_t unit) const { return has_lists() && scan_.are_ordered[to_size(unit)]; }
   int64_t rows_of(int64_t unit) const { return has_lists() ? first_row(unit + 1) - first_row(unit) : 1; }
 
   // Assigns the rows of these units. Throws Error, naming the line, as number_of and LabelTable::indices do.
@@ -81,7 +85,7 @@ class LabelledTexts {
   float value_of(const ExampleRow& row) const;
 
   const ExampleFile& file_;
-  const PairForm& form_;
+  const RowTokenizer& tokenizer_;
   LabelledScan scan_;
   const LabelTable& table_;
   LabelLoss loss_;

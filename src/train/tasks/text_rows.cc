@@ -2,33 +2,39 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <string_view>
 #include <unordered_set>
 #include <utility>
 
-#include "core/ascii.h"
 #include "core/fail.h"
 #include "core/json.h"
+#include "core/system/threads.h"
 #include "core/to_size.h"
 #include "data/examples/field_values.h"
 #include "data/examples/shuffled_rows.h"
+#include "train/text_start.h"
 
 namespace qkv {
 namespace {
 
-constexpr std::string_view kScores[] = {"score", "label", "similarity", "similarity_score", "relevance", "margin"};
+// Returns whether the last column has a number in half of the first rows or more.
+bool has_numbers(const ExampleFile& file) {
+  constexpr int64_t kRows = 16;
+  std::vector<int64_t> first(to_size(std::min(kRows, file.rows())));
+  std::iota(first.begin(), first.end(), 0);
+  const std::vector<ExampleRow> rows = file.read(first);
+  const auto numbers =
+      std::ranges::count_if(rows, [](const ExampleRow& row) { return number_in(row.fields.back()).has_value(); });
+  return 2 * numbers >= std::ssize(rows);
+}
 
 }  // namespace
 
-bool names_score(const ExampleFile& file) {
-  if (file.names().empty()) return false;
-  return std::ranges::find(kScores, ascii_lower(file.names().back())) != std::end(kScores);
-}
+bool names_score(const ExampleFile& file) { return !file.names().empty() && is_score_name(file.names().back()); }
 
 RowColumns find_columns(const ExampleFile& file) {
-  const int64_t first = 0;
-  bool has_score = names_score(file);
-  if (!has_score && file.fields() >= 3) has_score = number_in(file.read({&first, 1}).front().fields.back()).has_value();
+  const bool has_score = names_score(file) || (file.fields() >= 3 && has_numbers(file));
   return {file.fields() - (has_score ? 1 : 0), has_score};
 }
 
@@ -54,17 +60,16 @@ bool allows(VectorLoss loss, const RowColumns& columns) {
   return false;
 }
 
-void leave_out_repeated(RowTexts& rows) {
+void drop_repeated_rows(RowTexts& rows) {
   const size_t N = rows.lines.size(), columns = rows.texts.size() / N;
   std::unordered_set<std::string_view> texts, negatives;  // anchors and positives, and the others, of the rows kept
   std::vector<size_t> kept;
   for (size_t i = 0; i < N; i++) {
-    const auto is_repeated = [&](size_t j) {
-      const std::string& text = rows.texts[j * N + i];
-      return texts.contains(text) || (j < 2 && negatives.contains(text));
-    };
     bool repeats = false;
-    for (size_t j = 0; j < columns; j++) repeats |= is_repeated(j);
+    for (size_t j = 0; j < columns; j++) {
+      const std::string& text = rows.texts[j * N + i];
+      repeats |= texts.contains(text) || (j < 2 && negatives.contains(text));
+    }
     if (repeats) continue;
     kept.push_back(i);
     for (size_t j = 0; j < columns; j++) (j < 2 ? texts : negatives).insert(rows.texts[j * N + i]);
@@ -78,18 +83,13 @@ void leave_out_repeated(RowTexts& rows) {
   rows = std::move(left);
 }
 
-std::string TextRows::fingerprint() const {
-  return fmt::format("{} rows {} to {}", file_->fingerprint(), begin_, end_);
-}
+std::string TextRows::fingerprint() const { return rows_fingerprint(*file_, numbers_); }
 
-std::string TextRows::name(size_t column) const {
-  return file_->names().empty() ? fmt::format("column {}", column + 1)
-                                : fmt::format("column {}", excerpt(file_->names()[column]));
-}
+std::string TextRows::name(size_t column) const { return file_->name_of_field(column); }
 
 RowTexts TextRows::read(std::span<const int64_t> rows) const {
   std::vector<int64_t> of_file;
-  for (const int64_t row : rows) of_file.push_back(begin_ + row);
+  for (const int64_t row : rows) of_file.push_back(numbers_[to_size(row)]);
   std::vector<ExampleRow> found = file_->read(of_file);
   RowTexts result;
   result.texts.reserve(to_size(columns_.texts) * found.size());
@@ -110,18 +110,37 @@ RowTexts TextRows::read(std::span<const int64_t> rows) const {
   return result;
 }
 
-RowScan TextRows::scan(const std::optional<ScoreRange>& range) const {
-  RowScan scan{INFINITY, -INFINITY, 0};
+void TextRows::check_scores(const RowTexts& rows, const std::optional<ScoreRange>& range) const {
+  for (size_t i = 0; range && i < rows.scores.size(); i++)
+    if (const double score = rows.scores[i]; score < range->min || score > range->max)
+      fail("{}: {} must be between {:g} and {:g} (is {:g})", place(rows.lines[i]), name(to_size(columns_.texts)),
+           range->min, range->max, score);
+}
+
+void TextRows::check_negatives(const RowTexts& rows) const {
+  const size_t N = rows.lines.size();
+  for (size_t text = 2 * N; text < rows.texts.size(); text++)
+    if (rows.texts[text] == rows.texts[N + text % N])
+      fail("{}: {} is equal to {}, its positive", place(rows.lines[text % N]), name(text / N), name(1));
+}
+
+RowScan TextRows::scan(const std::optional<ScoreRange>& range, bool has_negatives, const CountTokens& count) const {
+  RowScan scan{INFINITY, -INFINITY};
   for_blocks_of_rows(size(), [&](std::span<const int64_t> numbers) {
     const RowTexts found = read(numbers);
-    for (const std::string& text : found.texts) scan.longest = std::max(scan.longest, std::ssize(text));
-    for (size_t i = 0; i < found.scores.size(); i++) {
-      const double score = found.scores[i];
-      if (range && (score < range->min || score > range->max))
-        fail("{}: {} must be between {:g} and {:g} (is {:g})", place(found.lines[i]), name(to_size(columns_.texts)),
-             range->min, range->max, score);
+    check_scores(found, range);
+    if (has_negatives) check_negatives(found);
+    for (const double score : found.scores) {
       scan.least = std::min(scan.least, score);
       scan.most = std::max(scan.most, score);
+    }
+    std::vector<TokenCount> counts(found.texts.size());
+    parallel_for_throwing(std::ssize(counts), [&](int64_t i) {
+      counts[to_size(i)] = count(found.texts[to_size(i)], place(found.lines[to_size(i) % found.lines.size()]));
+    });
+    for (const TokenCount& text : counts) {
+      scan.longest = std::max(scan.longest, text.tokens);
+      scan.cut += text.is_cut;
     }
   });
   return scan;

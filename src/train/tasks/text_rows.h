@@ -1,11 +1,13 @@
-// Rows of texts, with or without a score, that an embedder is trained or evaluated on: a range of the rows of a file.
+// Rows of texts, with or without a score, that an embedder is trained or evaluated on: some rows of a file.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "data/examples/example_file.h"
@@ -22,8 +24,8 @@ struct RowColumns {
   bool operator==(const RowColumns&) const = default;
 };
 
-// Returns the columns that a file seems to have: the last one is a score if it has the name of one ("score", "label",
-// …), or if there are three or more and the first row has a number there.
+// Returns the columns that a file seems to have: the last one is a score if it has the name of one (is_score_name), or
+// if there are three or more and half of the first 16 rows or more have a number there.
 RowColumns find_columns(const ExampleFile& file);
 // Returns whether the last column has the name of a score.
 bool names_score(const ExampleFile& file);
@@ -31,7 +33,7 @@ bool names_score(const ExampleFile& file);
 // Returns the loss of rows with these columns: cosent for two texts and a score, margin_mse for three and a score,
 // otherwise info_nce.
 VectorLoss usual_loss(const RowColumns& columns);
-// Returns whether rows have the columns that a loss needs. Of one text, info_nce has two vectors; this is not counted.
+// Returns whether rows have the columns that a loss needs: two texts or more for info_nce.
 bool allows(VectorLoss loss, const RowColumns& columns);
 
 // N rows.
@@ -41,43 +43,59 @@ struct RowTexts {
   std::vector<int64_t> lines = {};      // of the file, from 1
 };
 
-// Leaves out the rows that have a text of a row before them that is not left out, unless it is a negative of both.
-void leave_out_repeated(RowTexts& rows);
+// Drops the rows that have a text of an earlier row that is kept, unless it is a negative of both.
+void drop_repeated_rows(RowTexts& rows);
 
-// What a scan finds.
+struct TokenCount {
+  int64_t tokens = 0;  // after truncation
+  bool is_cut = false;
+};
+// Tokenizes a text. where: begins errors. Called by several threads.
+using CountTokens = std::function<TokenCount(const std::string& text, const std::string& where)>;
+
+// The result of a scan of all rows.
 struct RowScan {
   double least = 0, most = 0;  // scores
-  int64_t longest = 0;         // bytes of a text
+  int64_t longest = 0;         // tokens of a text
+  int64_t cut = 0;             // texts that are truncated
 };
 
 class TextRows {
  public:
-  // Rows begin … end − 1 of a file, which has these columns.
-  TextRows(std::shared_ptr<const ExampleFile> file, int64_t begin, int64_t end, RowColumns columns)
-      : file_(std::move(file)), begin_(begin), end_(end), columns_(columns) {}
+  // numbers: of the rows in the file, ascending.
+  TextRows(std::shared_ptr<const ExampleFile> file, std::vector<int64_t> numbers, RowColumns columns)
+      : file_(std::move(file)), numbers_(std::move(numbers)), columns_(columns) {}
 
-  int64_t size() const { return end_ - begin_; }
+  int64_t size() const { return std::ssize(numbers_); }
+  const ExampleFile& file() const { return *file_; }
+  const std::vector<int64_t>& numbers() const { return numbers_; }
   const std::string& path() const { return file_->path(); }
   const RowColumns& columns() const { return columns_; }
   // Returns the place of a line, which begins the message of an Error.
   std::string place(int64_t line) const { return file_->path() + ":" + std::to_string(line); }
+  // Returns "column 3" or "column \"score\"", as errors name a column, counted from 0.
+  std::string name(size_t column) const;
+
+  // Identifies the rows in saved states.
   std::string fingerprint() const;
 
   // Returns these rows, from 0 to size() − 1. Throws Error, naming the line, for a text without characters other than
   // spaces and a score that is not a finite number.
   RowTexts read(std::span<const int64_t> rows) const;
 
-  // Reads all rows. Also throws Error for a score outside of `range`, if there is one.
+  // Reads and tokenizes all rows. Also throws Error, naming the line, for a score outside of `range`, if there is one;
+  // with has_negatives, for a text from the third on that is equal to the second; and the errors of `count`.
   struct ScoreRange {
     double min = 0, max = 0;
   };
-  RowScan scan(const std::optional<ScoreRange>& range) const;
+  RowScan scan(const std::optional<ScoreRange>& range, bool has_negatives, const CountTokens& count) const;
 
  private:
-  std::string name(size_t column) const;
+  void check_scores(const RowTexts& rows, const std::optional<ScoreRange>& range) const;
+  void check_negatives(const RowTexts& rows) const;
 
   std::shared_ptr<const ExampleFile> file_;
-  int64_t begin_, end_;
+  std::vector<int64_t> numbers_;
   RowColumns columns_;
 };
 

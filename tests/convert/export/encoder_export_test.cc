@@ -310,6 +310,42 @@ TEST_F(TrainedEncoder, TheClassIsTheOneThatFits) {
   expect_same_when_read(kLines);
 }
 
+TEST_F(TrainedEncoder, ClassifiersMustBeEncoders) {
+  const Tokenizer tokenizer = pieces(TokenizerKind::unigram);
+  ClassifierRun parts;
+  ModelConfig& m = parts.config;
+  m = tiny_shape();
+  m.encoder_layers = 0;
+  m.decoder_layers = 2;
+  m.token_head = TokenHead::none;
+  m.output_bias = false;
+  m.source_vocab = 0;
+  m.target_vocab = tokenizer.size();
+  parts.codec = TextCodec::of_pieces(tokenizer);
+  parts.embedding.end = "</s>";
+  parts.embedding.pooling = Pooling::last;
+  parts.classification.labels = {"a", "b"};
+  const auto head = std::make_shared<StandaloneLabelHead>(m, label_head_shape(parts.classification));
+  parts.head = head;
+  const Transformer<float> weights(m);
+  create_run(RunDirectory(run()), parts, [&](const RunDirectory& partial) {
+    save_weights(partial.model(), weights.parameters(), weights.parameters().values());
+  });
+  EXPECT_EQ(error_of([&] { export_model(run(), out()); }),
+            run() +
+                "/config.json: decoder_layers must be 0 to export a classifier, because only encoders are exported as "
+                "such (is 2)");
+}
+
+// SentencePiece finds no special tokens in text that becomes their spelling.
+TEST_F(TrainedEncoder, NormalizedTextSpellsNoSpecialToken) {
+  std::vector<std::string> lines = kLines;
+  lines.insert(lines.end(), {"a < b > c / d", "s > < / s"});
+  write(bert_shape(), Tokenizer::train(lines, {.vocab_size = 60, .control = {"<mask>"}}));
+  export_model(run(), out());
+  expect_same_when_read({"the \uff1cs\uff1e cat", "a \uff1c/s\uff1e", "a <s> cat"});
+}
+
 // The model has other parts then, which compute the same.
 TEST_F(TrainedEncoder, PartsThatItLacksHaveNoEffect) {
   ModelConfig model = bert_shape();
@@ -375,6 +411,38 @@ TEST_F(ExportedClassifiers, HeadsThatNoClassHasAreNamed) {
             "classification.json: pooling must be first for the nearest class, bert (is last)");
   EXPECT_EQ(error_with("separators", 2),
             "classification.json: separators must be 1 for the nearest class, bert (is 2)");
+}
+
+void set_field(const std::string& path, const std::string& field, const json& value) {
+  json object = parsed(path);
+  object[field] = value;
+  testing::spill(path, object.dump());
+}
+
+TEST_F(ExportedClassifiers, TextsAreReadAsTheClassReadsThem) {
+  const std::string path = run() + "/embedding.json";
+  set_field(path, "prefix", "query: ");
+  EXPECT_EQ(error_of([&] { export_model(run(), out()); }),
+            path + ": prefix must be empty to export a classifier (is \"query: \")");
+  set_field(path, "prefix", "");
+  set_field(path, "max_length", 1000);
+  const int64_t longest = model_of(run()).max_length;
+  EXPECT_EQ(error_of([&] { export_model(run(), out()); }),
+            fmt::format("{}: max_length must be between 0 and {}, the model's (is 1000)", path, longest));
+}
+
+TEST_F(ExportedClassifiers, EachLabelHasAName) {
+  EXPECT_EQ(error_with("labels", {"a", "b", "a"}), "classification.json: labels must differ (has \"a\" twice)");
+}
+
+TEST_F(ExportedClassifiers, NumbersThatTheTypeLacksAreNamed) {
+  const std::string path = run() + "/classifier.safetensors";
+  StandaloneLabelHead head(model_of(run()), LabelHeadShape{3, HeadActivation::tanh, true, false});
+  load_weights(path, head.parameters(), head.parameters().values());
+  head.parameters().all().front().value[0] = 1e30F;
+  save_weights(path, head.parameters(), head.parameters().values());
+  EXPECT_EQ(error_of([&] { export_model(run(), out(), ExportType::float16); }),
+            path + ": head.dense.weight must hold finite numbers of float16 (holds 1e+30)");
 }
 
 TEST_F(ExportedClassifiers, SayWhatTheScoresAre) {
