@@ -115,13 +115,12 @@ bool has_outside_quotes(std::string_view line, char separator) {
 
 // Returns the end of a file's name from its last dot, in lower case and without that of a compressed file.
 std::string extension_of(std::string_view path) {
-  std::string name(path.substr(path.rfind('/') + 1));  // npos + 1 = 0
-  std::ranges::transform(name, name.begin(),
-                         [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+  const std::string name = ascii_lower(path.substr(path.rfind('/') + 1));  // npos + 1 = 0
+  std::string_view rest = name;
   for (const std::string_view compressed : {".gz", ".zst"})
-    if (name.ends_with(compressed)) name.resize(name.size() - compressed.size());
-  const size_t dot = name.rfind('.');
-  return dot == name.npos ? "" : name.substr(dot);
+    if (rest.ends_with(compressed)) rest.remove_suffix(compressed.size());
+  const size_t dot = rest.rfind('.');
+  return dot == rest.npos ? "" : std::string(rest.substr(dot));
 }
 
 bool is_object(std::string_view line) {
