@@ -30,7 +30,7 @@ inline ModelConfig small_decoder(const std::string& type) {
 inline void import_decoder(const std::string& type, std::string_view bytes) {
   static std::map<std::string, SourceDirectory> sources;
   if (!sources.contains(type)) {
-    const std::string config = write_config(*find_architecture(type), small_decoder(type), "config.json").dump();
+    const std::string config = write_config(*find_architecture(type), small_decoder(type), {}, "config.json").dump();
     const std::string pieces = small_tokenizer().serialized();
     sources.try_emplace(type, "model.safetensors",
                         std::initializer_list<std::pair<const char*, std::string>>{{"config.json", config},

@@ -104,7 +104,7 @@ void add_decoder(const std::filesystem::path& directory, const std::string& type
   const auto model = random_model(small_decoder(type));
   const ModelClass model_class = choose_class(model->config(), "seed");
   for (const ExportType as : {ExportType::float32, ExportType::bfloat16, ExportType::float16})
-    write_tensors(seeds.path(), *model, model_class, as);
+    write_tensors(seeds.path(), RunDirectory("seed"), *model, model_class, as);
 }
 
 // Marian models with one layer on each side: post-norm with tied tables, and pre-norm without.
@@ -211,7 +211,7 @@ void add_configurations(Seeds& seeds) {
     c.encoder_layers = std::min<int64_t>(c.encoder_layers, 1);
     c.decoder_layers = std::min<int64_t>(c.decoder_layers, 1);
     make_narrow(c);
-    nlohmann::json config = write_config(*architecture, c, "seed");
+    nlohmann::json config = write_config(*architecture, c, {}, "seed");
     seeds.add(config.dump());
     config["tie_word_embeddings"] = !c.tied_output;
     config["position_embedding_type"] = "relative_key";

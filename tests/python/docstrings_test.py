@@ -49,7 +49,7 @@ def folder(runs, corpus, counting, films, tmp_path, monkeypatch):
     for name, path in {**files, "bert": TESTS / "golden/bert/sentence"}.items():
         (tmp_path / name).symlink_to(path)
     (tmp_path / "labels.tsv").write_text("a b\tpositive\nc\tnegative\n" * 10)
-    (tmp_path / "pairs.csv").write_text("sentence1,sentence2,score\n" + "".join(f"a man,a cat,{i}\n" for i in range(8)))
+    (tmp_path / "pairs.csv").write_text("sentence1,sentence2,score\n" + "".join(f"a man,a cat,{i}\n" for i in range(40)))
     (tmp_path / "runs").mkdir()
     for name, run in runs.items():
         (tmp_path / "runs" / name).symlink_to(run)
