@@ -284,7 +284,7 @@ class Translator:
         """Scores given targets: one hypothesis for each source. Its token_scores end with that of the end token.
 
         >>> translator = qkv.Translator("runs/en-de")
-        >>> right, wrong = translator.score(["He sleeps."] * 2, ["Er schläft.", "Er schläft. Er schläft."])
+        >>> right, wrong = translator.score(["He sleeps."] * 2, ["Er schläft.", "schläft Er."])
         >>> right.hypotheses[0].log_probability > wrong.hypotheses[0].log_probability
         True
 

@@ -32,6 +32,7 @@ DevScore measured(double metric, double loss) {
   DevScore score;
   score.metric = metric;
   score.loss = loss;
+  score.breaks_ties = true;
   return score;
 }
 
@@ -68,8 +69,15 @@ TEST_F(BestScores, OfEqualMeasuresTheLowerLossIsBetter) {
   EXPECT_EQ(progress_.best_loss, 9);
 }
 
-// Saved by an older program.
-TEST_F(BestScores, AStateWithoutALossHasNoTies) {
+TEST_F(BestScores, WithoutATieBreakTheFirstOfEqualMeasuresStays) {
+  DevScore first = measured(0.5, 2), second = measured(0.5, 1);
+  first.breaks_ties = second.breaks_ties = false;
+  EXPECT_EQ(evaluate({{"last", first}, {"ema", second}}), "last");
+  EXPECT_EQ(evaluate({{"last", second}}), "");
+  EXPECT_FALSE(progress_.best_loss);
+}
+
+TEST_F(BestScores, AStateWithoutALossKeepsItsBestWeights) {
   progress_.step = progress_.best_step = 5;
   progress_.best = 0.5;
   EXPECT_EQ(evaluate({{"last", measured(0.5, 0.1)}}), "");

@@ -8,8 +8,19 @@
 
 namespace qkv {
 
+namespace {
+
+// Whether a score is higher, or equal with a lower loss. Losses that do not count are not set.
+bool is_better(double score, std::optional<double> loss, double than, std::optional<double> than_loss) {
+  if (score != than) return score > than;
+  return loss && than_loss && *loss < *than_loss;
+}
+
+}  // namespace
+
 void BestScore::begin() {
-  best_ = best_loss_ = 0;
+  best_ = 0;
+  best_loss_.reset();
   learned_.reset();
   write_more_ = {};
 }
@@ -18,17 +29,16 @@ void BestScore::add(const std::string& name, const DevScore& dev, EvaluationRepo
   report.candidates.push_back({name, dev.measures});
   const double score = score_of(dev);
   learned_ = std::max(learned_, dev.learned);
-  if (!report.best.empty() && !(score > best_ || (score == best_ && dev.loss < best_loss_))) return;
+  const std::optional<double> loss = dev.breaks_ties ? std::optional(dev.loss) : std::nullopt;
+  if (!report.best.empty() && !is_better(score, loss, best_, best_loss_)) return;
   best_ = score;
-  best_loss_ = dev.loss;
+  best_loss_ = loss;
   report.best = name;
   write_more_ = dev.write_more;
 }
 
 bool BestScore::is_improved() const {
-  if (progress_.best_step == 0) return true;
-  const bool has_lower_loss = progress_.best_loss && best_loss_ < *progress_.best_loss;
-  return best_ > progress_.best || (best_ == progress_.best && has_lower_loss);
+  return progress_.best_step == 0 || is_better(best_, best_loss_, progress_.best, progress_.best_loss);
 }
 
 void BestScore::write_more(const RunDirectory& run) const {

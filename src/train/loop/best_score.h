@@ -1,5 +1,5 @@
 // The choice of the weights that become the model of the run: the best candidate of an evaluation, if it is better than
-// those of all evaluations before. A lower loss decides between equal scores.
+// those of all evaluations before. A lower loss decides between equal scores of some tasks (DevScore::breaks_ties).
 #pragma once
 
 #include <functional>
@@ -42,7 +42,8 @@ class BestScore {
   const Task& task_;
   Progress& progress_;
   // The evaluation.
-  double best_ = 0, best_loss_ = 0;
+  double best_ = 0;
+  std::optional<double> best_loss_;                      // of the best candidate, if it breaks ties
   std::optional<double> learned_;                        // the best DevScore::learned
   std::function<void(const RunDirectory&)> write_more_;  // of the best candidate
 };

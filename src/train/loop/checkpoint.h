@@ -30,7 +30,7 @@ struct Progress {
   int64_t rollbacks_in_row = 0;             // since the last such state
   std::vector<double> losses = {};          // of the last steps, for rollback_on_spike; oldest first
   std::optional<double> best_learned = {};  // best DevScore::learned, where tasks have it
-  std::optional<double> best_loss = {};     // dev loss at best_step; none in older states
+  std::optional<double> best_loss = {};     // dev loss at best_step, where it breaks ties
   int64_t saved_step = -1;                  // of the last saved state, which does not contain it; −1: none
 };
 

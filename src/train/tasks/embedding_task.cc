@@ -250,6 +250,7 @@ DevScore EmbeddingTask::evaluate(const Transformer<float>& model, Arena& arena) 
   const Matrix<const float> vectors(values.data(), dev_.rows * dev_.columns, model.text_head()->width());
   const Loss sum = dev_loss(model, vectors, arena);
   DevScore score;
+  score.breaks_ties = true;
   score.loss = score.metric = sum.loss / static_cast<double>(sum.tokens);
   score.measures = {{"loss", score.loss, 4}};
   const auto found =

@@ -116,6 +116,7 @@ DevScore LabelEvaluator::evaluate(const Transformer<float>& model, double smooth
                                     [&](int64_t b) { return score_block(model, b, smoothing, arena, block_of(b)); });
   gather_blocks(partition, begins, records);
   DevScore score;
+  score.breaks_ties = true;
   const auto rows_scored = static_cast<double>(rows());
   score.loss = loss.loss / rows_scored;
   score.measures.push_back({"loss", loss.nll / rows_scored, 4});

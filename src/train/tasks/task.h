@@ -34,6 +34,7 @@ struct DevScore {
   std::vector<EvaluationReport::Measure> measures;  // all that is reported
   // Writes the files of the run that belong to these weights, which become its model; may be empty.
   std::function<void(const RunDirectory&)> write_more = {};
+  bool breaks_ties = false;  // whether a lower loss decides between equal values of the metric, as small data have them
 };
 
 class Task {
