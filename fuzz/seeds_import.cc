@@ -211,7 +211,7 @@ void add_configurations(Seeds& seeds) {
     c.encoder_layers = std::min<int64_t>(c.encoder_layers, 1);
     c.decoder_layers = std::min<int64_t>(c.decoder_layers, 1);
     make_narrow(c);
-    nlohmann::json config = write_config(*architecture, c, {}, "seed");
+    nlohmann::json config = write_config(*architecture, c, {{"pad_token_id", 1}}, "seed");
     seeds.add(config.dump());
     config["tie_word_embeddings"] = !c.tied_output;
     config["position_embedding_type"] = "relative_key";
