@@ -212,44 +212,54 @@ std::vector<qkv::RecipeOption> without(std::vector<qkv::RecipeOption> options, s
   return options;
 }
 
-void add_embed(CLI::App& train) {
-  CLI::App* command = train.add_subcommand("embed", "Train an embedder of texts from pairs, scores or a teacher");
-  struct Options {
-    qkv::EmbedderFiles files;
-    TrainedRun run;
-    RecipeOptions recipe;
-    qkv::RankOptions ranks;
-  };
-  const auto options = std::make_shared<Options>();
-  qkv::EmbedderFiles& files = options->files;
-  command->add_option("--init", files.init, "Run to start from: an encoder, a classifier or a language model")
+// The options of training on rows of texts.
+template <class Files>
+struct RowOptions {
+  Files files;
+  TrainedRun run;
+  RecipeOptions recipe;
+  qkv::RankOptions ranks;
+};
+
+// Adds them, but for those of the recipe. rows: the help of --train.
+template <class Files>
+void add_row_options(CLI::App& command, RowOptions<Files>& options, const char* rows) {
+  Files& files = options.files;
+  options.run.unit = "rows";
+  command.add_option("--init", files.init, "Run to start from: an encoder, a classifier or a language model")
       ->required()
       ->type_name("RUN");
+  command.add_option("--train", files.train, rows)->required()->type_name("FILE");
+  command.add_option("--dev", files.dev, "Rows for evaluation [default some of the training rows]")->type_name("FILE");
+  add_out_option(command, options.run);
   command
-      ->add_option("--train", files.train,
-                   "Rows of texts, CSV, TSV or JSON lines: an anchor, a positive and negatives, or texts and a score")
-      ->required()
-      ->type_name("FILE");
-  command->add_option("--dev", files.dev, "Rows for evaluation [default some of the training rows]")->type_name("FILE");
-  add_out_option(*command, options->run);
-  command->add_option("--columns", files.columns, "Columns to read: names or numbers, such as query,answer or 1,3")
+      .add_option("--columns", files.columns,
+                  "Columns to read: names or numbers, such as query,answer or 1,3 [default usual names or all]")
       ->delimiter(',')
       ->type_name("NAMES");
-  command->add_option("--dev-columns", files.dev_columns, "The same of the dev file [default those of --columns]")
+  command.add_option("--dev-columns", files.dev_columns, "The same of the dev file [default those of --columns]")
       ->delimiter(',')
       ->type_name("NAMES")
       ->group("Data");
-  command->add_option("--teacher", files.teacher, "Run that embeds texts, whose vectors are learned (distillation)")
+  add_threads_option(command);
+  add_rank_options(command, options.ranks);
+}
+
+void add_embed(CLI::App& train) {
+  CLI::App* command = train.add_subcommand("embed", "Train an embedder of texts from pairs, scores or a teacher");
+  const auto options = std::make_shared<RowOptions<qkv::EmbedderFiles>>();
+  add_row_options(*command, *options,
+                  "Rows of texts, CSV, TSV or JSON lines: an anchor, a positive and negatives, or texts and a score");
+  command
+      ->add_option("--teacher", options->files.teacher,
+                   "Run that embeds texts, whose vectors are learned (distillation)")
       ->type_name("RUN")
       ->group("Data");
-  add_threads_option(*command);
-  add_rank_options(*command, options->ranks);
   options->recipe.add_options(*command,
                               without(qkv::recipe_options(qkv::embedder_fine_tuning()), {"label_smoothing", "r_drop"}));
   command->callback([options] {
     const auto recipe = qkv::embedder_recipe(choice_of(*options));
     options->run.next = fmt::format("qkv embed {} < TEXT", options->run.out);
-    options->run.unit = "rows";
     show_training(options->run, recipe.training, [&](const qkv::TrainingObserver& observer) {
       return qkv::train_embedder(options->files, recipe, options->run.out, observer, options->ranks);
     });
@@ -258,38 +268,8 @@ void add_embed(CLI::App& train) {
 
 void add_classify(CLI::App& train) {
   CLI::App* command = train.add_subcommand("classify", "Train a classifier or a cross-encoder from labelled texts");
-  struct Options {
-    qkv::ClassifierFiles files;
-    TrainedRun run;
-    RecipeOptions recipe;
-    qkv::RankOptions ranks;
-  };
-  const auto options = std::make_shared<Options>();
-  command
-      ->add_option("--init", options->files.init,
-                   "Run that training starts from: an encoder, a classifier or a language model")
-      ->required()
-      ->type_name("RUN");
-  command
-      ->add_option("--train", options->files.train,
-                   "Rows to train on: one or two texts and a label, as CSV, TSV or JSON lines")
-      ->required()
-      ->type_name("FILE");
-  command->add_option("--dev", options->files.dev, "Rows for evaluation [default some of the rows to train on]")
-      ->type_name("FILE");
-  command
-      ->add_option("--columns", options->files.columns,
-                   "Columns of the texts and the label: names or numbers, such as 2,5 [default usual names or all]")
-      ->delimiter(',')
-      ->type_name("NAMES");
-  command
-      ->add_option("--dev-columns", options->files.dev_columns, "The same of the dev file [default those of --columns]")
-      ->delimiter(',')
-      ->type_name("NAMES")
-      ->group("Data");
-  add_out_option(*command, options->run);
-  add_threads_option(*command);
-  add_rank_options(*command, options->ranks);
+  const auto options = std::make_shared<RowOptions<qkv::ClassifierFiles>>();
+  add_row_options(*command, *options, "Rows of one or two texts and a label, as CSV, TSV or JSON lines");
   options->recipe.add_options(*command,
                               without(qkv::recipe_options(qkv::classifier_fine_tuning()), {"r_drop", "lora_rank"}));
   command->footer(
@@ -301,7 +281,6 @@ void add_classify(CLI::App& train) {
     const bool orders = loss == qkv::LabelLoss::pairwise || loss == qkv::LabelLoss::listwise;
     options->run.next = orders ? fmt::format("qkv rerank {} --query TEXT < TEXTS", options->run.out)
                                : fmt::format("qkv classify {} < TEXT", options->run.out);
-    options->run.unit = "rows";
     show_training(options->run, recipe.training, [&](const qkv::TrainingObserver& observer) {
       return qkv::train_classifier(options->files, recipe, options->run.out, observer, options->ranks);
     });

@@ -48,8 +48,8 @@ class ProgressLine {
     shown_ = r.seconds;
     const double elapsed = r.seconds - first_seconds_;
     const double speed = elapsed > 0 ? tokens_ / elapsed : r.tokens_per_second;
-    std::string line = fmt::format("step {}  epoch {}  loss {:.3f}  lr {:.2e}  {:.0f} {}/s  {}{}", r.step, r.epoch, r.loss,
-                                   r.learning_rate, speed, unit_, duration(r.seconds), eta(r, elapsed));
+    std::string line = fmt::format("step {}  epoch {}  loss {:.3f}  lr {:.2e}  {:.0f} {}/s  {}{}", r.step, r.epoch,
+                                   r.loss, r.learning_rate, speed, unit_, duration(r.seconds), eta(r, elapsed));
     if (terminal_) {
       if (const double done = fraction(r); done >= 0) line = progress_bar(done) + "  " + line;
       line.resize(std::min(line.size(), terminal_width() - 1));

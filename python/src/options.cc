@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "qkv/classifier.h"
+#include "qkv/classifier_training.h"
 #include "qkv/embedder.h"
 #include "qkv/embedder_training.h"
-#include "qkv/classifier_training.h"
 #include "qkv/encoder.h"
 #include "qkv/error.h"
 #include "qkv/generator.h"

@@ -179,17 +179,23 @@ bool train_encoder(const nb::dict& arguments, const nb::dict& values, const nb::
       });
 }
 
-bool train_embedder(const nb::dict& arguments, const nb::dict& values, const nb::tuple& callables) {
-  EmbedderFiles files;
-  OptionReader reader(arguments);
+// Reads the files of training on rows of texts.
+template <class Files>
+void read_row_files(OptionReader& reader, Files& files) {
   reader("init", files.init);
   reader("train", files.train);
   reader("dev", files.dev);
   reader("columns", files.columns);
   reader("dev_columns", files.dev_columns);
+}
+
+bool train_embedder(const nb::dict& arguments, const nb::dict& values, const nb::tuple& callables) {
+  EmbedderFiles files;
+  OptionReader reader(arguments);
+  read_row_files(reader, files);
   reader("teacher", files.teacher);
-  const RecipeChoice choice =
-      read_choice(reader, files.init, recipe_options(embedder_fine_tuning()), values, "train_embedder");
+  const auto options = recipe_options(embedder_fine_tuning());
+  const RecipeChoice choice = read_choice(reader, files.init, options, values, "train_embedder");
   return train_with(callables, [&](const TrainingObserver& observer) {
     return qkv::train_embedder(files, embedder_recipe(choice), choice.out, observer);
   });
@@ -198,11 +204,7 @@ bool train_embedder(const nb::dict& arguments, const nb::dict& values, const nb:
 bool train_classifier(const nb::dict& arguments, const nb::dict& values, const nb::tuple& callables) {
   ClassifierFiles files;
   OptionReader reader(arguments);
-  reader("train", files.train);
-  reader("dev", files.dev);
-  reader("columns", files.columns);
-  reader("dev_columns", files.dev_columns);
-  reader("init", files.init);
+  read_row_files(reader, files);
   const auto options = recipe_options(classifier_fine_tuning());
   const RecipeChoice choice = read_choice(reader, files.init, options, values, "train_classifier");
   return train_with(callables, [&](const TrainingObserver& observer) {

@@ -22,6 +22,7 @@
 #include "qkv/classifier_training.h"
 #include "train/initial_run.h"
 #include "train/loop/session.h"
+#include "train/loop/train_on_files.h"
 #include "train/optimizer/trained_parts.h"
 #include "train/tasks/classification_task.h"
 #include "train/text_start.h"
@@ -291,27 +292,16 @@ void ClassifierData::check_order(LabelLoss loss) const {
   fail("{}: no query that is set aside has texts with different numbers; set dev, or a larger dev_share", files_.train);
 }
 
-// Throws Error if a classifier was trained on the rows for evaluation. Other files cannot be compared.
+// Throws Error if the initial run was trained on the rows for evaluation.
 void ClassifierData::check_untrained_dev(const ClassifierRecipe& given, const LabelCounts::Summary& found) const {
-  const std::string saved = trained_text(files_.init), trained = saved.substr(0, saved.find(", dev "));
   const RunDirectory init(files_.init);
-  if (trained.empty() || !std::filesystem::exists(init.labels())) return;
-  if (!files_.dev.empty()) {
-    if (trained == ClassificationTask::fingerprint_of(dev_))
-      fail("{}: was trained on {}, so that scores on it would be too good; use another dev file", files_.init,
-           files_.dev);
-    return;
-  }
-  const double share = given.labels.dev_share;
-  const double before = read_fields<LabelTrainingConfig>(init, init.labels()).dev_share;
-  const auto is_trained_without = [&](const std::vector<int64_t>& units) {
-    return trained == ClassificationTask::fingerprint_of(rest_of(units));
+  if (!std::filesystem::exists(init.labels())) return;
+  const auto trained_without = [&](double share) {
+    return rest_of(share > 0 ? dev_units(share, found) : std::vector<int64_t>()).fingerprint();
   };
-  if (is_trained_without({}) || (before < share && is_trained_without(dev_units(before, found))))
-    fail(
-        "{}: was trained on rows of {} that are set aside here (dev_share {}), so that scores would be too good; use "
-        "its dev_share or a dev file",
-        files_.init, files_.train, share);
+  expect_untrained_rows(files_.init,
+                        {files_.dev, files_.train, dev_.fingerprint(), given.labels.dev_share,
+                         read_fields<LabelTrainingConfig>(init, init.labels()).dev_share, trained_without});
 }
 
 void ClassifierData::set_sizes(ClassifierRecipe& recipe) const {
@@ -389,14 +379,7 @@ ClassifierRecipe classifier_fine_tuning(const std::string& run) {
 
 bool train_classifier(const ClassifierFiles& files, const ClassifierRecipe& recipe, const std::string& out,
                       const TrainingObserver& observer, const RankOptions& ranks) {
-  std::vector<std::string> texts = {files.train};
-  if (!files.dev.empty()) texts.push_back(files.dev);
-  ClassifierRecipe on_cpu = recipe;
-  if (on_cpu.training.device == ComputeDevice::automatic) on_cpu.training.device = ComputeDevice::cpu;
-  return train_on_ranks(ranks, out, observer, texts,
-                        [&](const std::string& run, const TrainingObserver& own, Ranks* all) {
-                          return train_on<ClassifierData>(run, own, all, on_cpu, files);
-                        });
+  return train_on_rows<ClassifierData>(files, recipe, out, observer, ranks);
 }
 
 }  // namespace qkv

@@ -22,6 +22,7 @@
 #include "qkv/embedder_training.h"
 #include "train/initial_run.h"
 #include "train/loop/session.h"
+#include "train/loop/train_on_files.h"
 #include "train/optimizer/trained_parts.h"
 #include "train/tasks/embedding_task.h"
 #include "train/text_start.h"
@@ -210,27 +211,17 @@ void EmbedderData::scan_rows(const EmbedderConfig& config) {
     fail("{}: the rows for evaluation must have different scores (all are {:g})", dev_->path(), dev.least);
 }
 
-// Throws Error if the initial run was trained on the rows for evaluation. Other files cannot be compared.
+// Throws Error if the initial run was trained on the rows for evaluation.
 void EmbedderData::check_dev(double share) const {
   const RunDirectory init(files_.init);
-  const std::string trained = EmbeddingTask::train_part(trained_text(files_.init));
-  if (trained.empty() || !std::filesystem::exists(init.embedder())) return;
-  if (!files_.dev.empty()) {
-    if (trained == dev_->fingerprint())
-      fail("{}: was trained on {}, so that scores on it would be too good; use another dev file", files_.init,
-           files_.dev);
-    return;
-  }
-  const int64_t rows = train_->file().rows();
-  const double before = read_fields<EmbedderConfig>(init, init.embedder()).dev_share;
-  const auto is_trained_without = [&](const std::vector<int64_t>& aside) {
-    return trained == rows_fingerprint(train_->file(), numbers_without(rows, aside));
+  if (!std::filesystem::exists(init.embedder())) return;
+  const auto trained_without = [&](double aside) {
+    const int64_t rows = train_->file().rows();
+    const auto chosen = aside > 0 ? chosen_for_dev(files_.train, rows, aside) : std::vector<int64_t>();
+    return rows_fingerprint(train_->file(), numbers_without(rows, chosen));
   };
-  if (is_trained_without({}) || (before < share && is_trained_without(chosen_for_dev(files_.train, rows, before))))
-    fail(
-        "{}: was trained on rows of {} that are set aside here (dev_share {}), so that scores would be too good; use "
-        "its dev_share or a dev file",
-        files_.init, files_.train, share);
+  expect_untrained_rows(files_.init, {files_.dev, files_.train, dev_->fingerprint(), share,
+                                      read_fields<EmbedderConfig>(init, init.embedder()).dev_share, trained_without});
 }
 
 int64_t EmbedderData::width(const TextHeadConfig& head) const {
@@ -255,7 +246,7 @@ void EmbedderData::set_head(EmbedderRecipe& recipe) {
   TextHeadConfig head;
   head.kind = TextHeadConfig::Kind::vectors;
   head.pooling = run.pooling;
-  head.dense = start_.dense;
+  if (start_.run.dense) head.dense = start_.run.dense->layers().shapes();
   head.temperature = config.learn_temperature;
   if (config.dense > 0 && !resumed_) head.dense.push_back({config.dense_activation, width(head), config.dense, true});
   run.dense.clear();
@@ -364,14 +355,7 @@ EmbedderRecipe embedder_fine_tuning(const std::string& run) {
 
 bool train_embedder(const EmbedderFiles& files, const EmbedderRecipe& recipe, const std::string& out,
                     const TrainingObserver& observer, const RankOptions& ranks) {
-  EmbedderRecipe given = recipe;
-  if (given.training.device == ComputeDevice::automatic) given.training.device = ComputeDevice::cpu;
-  std::vector<std::string> texts = {files.train};
-  if (!files.dev.empty()) texts.push_back(files.dev);
-  return train_on_ranks(ranks, out, observer, texts,
-                        [&](const std::string& run, const TrainingObserver& rank_observer, Ranks* all) {
-                          return train_on<EmbedderData>(run, rank_observer, all, given, files);
-                        });
+  return train_on_rows<EmbedderData>(files, recipe, out, observer, ranks);
 }
 
 }  // namespace qkv

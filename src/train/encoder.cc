@@ -15,7 +15,7 @@
 #include "io/runs/run.h"
 #include "train/initial_run.h"
 #include "train/loop/session.h"
-#include "train/loop/train_on_text.h"
+#include "train/loop/train_on_files.h"
 #include "train/optimizer/trained_parts.h"
 #include "train/plain_text.h"
 #include "train/tasks/masked_task.h"

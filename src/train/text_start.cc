@@ -20,6 +20,8 @@
 namespace qkv {
 namespace {
 
+constexpr const char* kBeforeDev = ", dev ";  // of a fingerprint, between the rows for training and for evaluation
+
 // Returns a model without the layers that predict tokens.
 ModelConfig without_output(ModelConfig model) {
   if (model.is_encoder_only()) {
@@ -86,24 +88,7 @@ TextStart read_text_start(const std::string& directory) {
   TextStart start = read_one_of<EncoderRun, ClassifierRun, LanguageRun>(RunDirectory(directory));
   start.whole = start.run.config;
   start.run.config = without_output(start.run.config);
-  start.dense = dense_shapes(start.run);
   return start;
-}
-
-std::vector<DenseShape> dense_shapes(const EncoderRun& run) {
-  std::vector<DenseShape> shapes;
-  if (!run.dense) return shapes;
-  for (const Parameter<float>& p : run.dense->parameters().all()) {
-    if (p.shape.size() == 1) continue;  // a bias, which is declared after its matrix
-    const std::string& activation = run.embedding.dense[shapes.size()];
-    const auto place = std::ranges::find(kEnumNames<DenseActivation>, activation);
-    shapes.push_back(
-        {static_cast<DenseActivation>(place - kEnumNames<DenseActivation>.begin()), p.shape[1], p.shape[0], false});
-  }
-  for (const Parameter<float>& p : run.dense->parameters().all())
-    for (size_t i = 0; i < shapes.size(); i++)
-      if (p.name == fmt::format("dense.{}.bias", i)) shapes[i].bias = true;
-  return shapes;
 }
 
 int64_t text_length(const EncoderRun& run, int64_t given, int64_t least) {
@@ -178,6 +163,24 @@ std::vector<int64_t> numbers_without(int64_t all, const std::vector<int64_t>& ch
 std::string rows_fingerprint(const ExampleFile& file, const std::vector<int64_t>& rows) {
   const std::string_view bytes(reinterpret_cast<const char*>(rows.data()), rows.size() * sizeof(int64_t));
   return fmt::format("{} {:016x}", file.fingerprint(), hash_bytes(bytes));
+}
+
+std::string rows_fingerprint(const std::string& train, const std::string& dev) { return train + kBeforeDev + dev; }
+
+void expect_untrained_rows(const std::string& init, const DevPart& rows) {
+  const std::string saved = trained_text(init), trained = saved.substr(0, saved.find(kBeforeDev));
+  if (trained.empty()) return;
+  if (!rows.file.empty()) {
+    if (trained == rows.fingerprint)
+      fail("{}: was trained on {}, so that scores on it would be too good; use another dev file", init, rows.file);
+    return;
+  }
+  const bool was_more = rows.share_before < rows.share;
+  if (trained == rows.trained_without(0) || (was_more && trained == rows.trained_without(rows.share_before)))
+    fail(
+        "{}: was trained on rows of {} that are set aside here (dev_share {}), so that scores would be too good; use "
+        "its dev_share or a dev file",
+        init, rows.train, rows.share);
 }
 
 std::string describe_columns(const ExampleFile& file) {

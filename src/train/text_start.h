@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <set>
@@ -25,16 +26,12 @@ struct TextStart {
   // Without weights. The model has no output layer. A language model pools the last token; its start token is put
   // before a text unless the vocabulary has no spelling of it, as for characters and bytes.
   EncoderRun run = {};
-  std::vector<DenseShape> dense = {};                       // the linear layers after the pooling of an encoder
   std::optional<ClassificationConfig> classification = {};  // of a classifier
 };
 
 // Reads a run. Nothing in the directory is trusted. Throws Error, naming the file, or the kind of a run of another
 // kind.
 TextStart read_text_start(const std::string& directory);
-
-// Returns the shapes of the linear layers after the pooling of a run that was read.
-std::vector<DenseShape> dense_shapes(const EncoderRun& run);
 
 // Returns the most tokens of a text: `given`, if that is not 0, else that of the run, or the model's. Throws Error
 // unless it is between `least` and the model's max_length.
@@ -59,8 +56,22 @@ std::vector<int64_t> chosen_for_dev(const std::string& path, int64_t all, double
                                     const std::set<int64_t>& kept = {});
 // Returns the numbers from 0 to `all` − 1 that are not in `chosen`, which is ascending.
 std::vector<int64_t> numbers_without(int64_t all, const std::vector<int64_t>& chosen);
-// Returns the fingerprint of these rows of a file.
+// Returns the fingerprint of these rows, or lists of rows, of a file.
 std::string rows_fingerprint(const ExampleFile& file, const std::vector<int64_t>& rows);
+// Returns the fingerprint of rows for training and rows for evaluation, which saved states have.
+std::string rows_fingerprint(const std::string& train, const std::string& dev);
+
+// The rows for evaluation: those of a file, or a part of the training rows that is set aside.
+struct DevPart {
+  std::string file = {}, train = {};   // paths; the first is "" if rows of the second are set aside
+  std::string fingerprint = {};        // of the rows
+  double share = 0, share_before = 0;  // set aside here, and by the initial run
+  // Returns the fingerprint of all rows of `train` but a share that is set aside, or of all for 0.
+  std::function<std::string(double share)> trained_without = {};
+};
+// Throws Error if the initial run was trained on rows for evaluation. Other files than that of its training cannot be
+// compared.
+void expect_untrained_rows(const std::string& init, const DevPart& rows);
 
 // Describes the columns in use in one line: "rows.csv: columns "text1", "text2" of the header; not used: "id" (choose
 // with columns)".

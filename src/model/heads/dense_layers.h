@@ -29,6 +29,7 @@ class DenseLayers {
   DenseLayers(ParameterList<Real>& list, std::span<const DenseShape> shapes);
 
   bool empty() const { return layers_.empty(); }
+  const std::vector<DenseShape>& shapes() const { return shapes_; }
   int64_t in() const { return shapes_.front().in; }  // requires a layer, as does out()
   int64_t out() const { return shapes_.back().out; }
 

@@ -3,10 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <string_view>
 #include <utility>
 
-#include "core/hash.h"
 #include "core/to_size.h"
 #include "core/vector_bytes.h"
 #include "data/batcher.h"
@@ -26,14 +24,7 @@ int64_t LabelledPart::rows() const {
   return sum;
 }
 
-std::string ClassificationTask::fingerprint_of(const LabelledPart& part) {
-  const std::string_view bytes(reinterpret_cast<const char*>(part.units.data()), part.units.size() * sizeof(int64_t));
-  return fmt::format("{} {:016x}", part.texts->file().fingerprint(), hash_bytes(bytes));
-}
-
-std::string ClassificationTask::fingerprint_of(const LabelledPart& train, const LabelledPart& dev) {
-  return fmt::format("{}, dev {}", fingerprint_of(train), fingerprint_of(dev));
-}
+std::string LabelledPart::fingerprint() const { return rows_fingerprint(texts->file(), units); }
 
 ClassificationTask::Epoch ClassificationTask::shuffled(const ClassifierRecipe& recipe, const LabelledPart& train,
                                                        int64_t epoch) {
@@ -58,7 +49,7 @@ ClassificationTask::ClassificationTask(const ClassifierRecipe& recipe, const Lab
       objective_(objective),
       evaluator_(*dev.texts, dev.units, objective, recipe.training.batch_tokens),
       longest_(std::max(train.texts->scan().longest, dev.texts->scan().longest)),
-      fingerprint_(fingerprint_of(train, dev)) {}
+      fingerprint_(rows_fingerprint(train.fingerprint(), dev.fingerprint())) {}
 
 bool ClassificationTask::seek(const StreamPosition& position) {
   if (epoch_.number != position.epoch) epoch_ = shuffled(recipe_, train_, position.epoch);

@@ -21,13 +21,11 @@ struct LabelledPart {
   std::vector<int64_t> units = {};
 
   int64_t rows() const;
+  std::string fingerprint() const;  // identifies the units
 };
 
 class ClassificationTask : public Task {
  public:
-  // Identify rows, and those for training and evaluation of a run together, in saved states.
-  static std::string fingerprint_of(const LabelledPart& part);
-  static std::string fingerprint_of(const LabelledPart& train, const LabelledPart& dev);
   // Returns the number of batches of the first epoch.
   static int64_t batches(const ClassifierRecipe& recipe, const LabelledPart& train);
 

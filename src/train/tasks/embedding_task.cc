@@ -1,7 +1,6 @@
 #include "train/tasks/embedding_task.h"
 
 #include <algorithm>
-#include <bit>
 #include <numeric>
 #include <utility>
 
@@ -14,6 +13,7 @@
 #include "io/runs/text_head_file.h"
 #include "model/text_parts.h"
 #include "ops/rows.h"
+#include "ranks/gather_blocks.h"
 #include "train/engine/gradient_engine.h"
 #include "train/loop/dry_run.h"
 #include "train/tasks/objective.h"
@@ -31,8 +31,7 @@ EmbedderConfig for_dev(EmbedderConfig config, const RowColumns& columns) {
   return config;
 }
 
-constexpr int64_t kBlock = 256;             // dev texts whose vectors a rank computes at once
-constexpr const char* kDevPart = ", dev ";  // of a fingerprint, after the part of the training rows
+constexpr int64_t kBlock = 256;  // dev texts whose vectors a rank computes at once
 
 Similarity similarity_of(const EmbedderConfig& config, bool normalizes) {
   return normalizes ? Similarity::cosine : config.similarity;
@@ -69,12 +68,8 @@ void EmbeddingTask::read_dev() {
 }
 
 std::string EmbeddingTask::fingerprint() const {
-  return data_.train.fingerprint() + kDevPart + data_.dev.fingerprint() +
+  return rows_fingerprint(data_.train.fingerprint(), data_.dev.fingerprint()) +
          (data_.teacher ? ", teacher " + data_.teacher_hash : "");
-}
-
-std::string EmbeddingTask::train_part(const std::string& fingerprint) {
-  return fingerprint.substr(0, fingerprint.find(kDevPart));
 }
 
 bool EmbeddingTask::seek(const StreamPosition& position) {
@@ -202,23 +197,15 @@ void EmbeddingTask::embed(const Transformer<float>& model, int64_t first, Arena&
 // Returns the vectors of the dev texts, [columns N, d], which ranks compute in blocks of rows.
 std::vector<float> EmbeddingTask::dev_vectors(const Transformer<float>& model, Arena& arena) const {
   const int64_t d = model.text_head()->width(), texts = std::ssize(dev_examples_.ids);
-  const int64_t blocks = (texts + kBlock - 1) / kBlock;
-  const auto size_of = [&](int64_t block) { return std::min(kBlock, texts - block * kBlock); };
-  std::vector<std::vector<int32_t>> bits(to_size(blocks));  // of the numbers of a block
-  partition_.for_own(blocks, [&](int64_t block) {
-    std::vector<float> values(to_size(size_of(block) * d));
-    embed(model, block * kBlock, arena, Matrix<float>(values.data(), size_of(block), d));
-    for (const float value : values) bits[to_size(block)].push_back(std::bit_cast<int32_t>(value));
+  std::vector<int64_t> begins;  // of the numbers of a block
+  for (int64_t text = 0; text < texts; text += kBlock) begins.push_back(text * d);
+  begins.push_back(texts * d);
+  std::vector<float> vectors(to_size(texts * d));
+  partition_.for_own(std::ssize(begins) - 1, [&](int64_t block) {
+    const int64_t first = block * kBlock, rows = std::min(kBlock, texts - first);
+    embed(model, first, arena, Matrix<float>(vectors.data() + first * d, rows, d));
   });
-  partition_.all_gather_lists(bits, {kBlock * d, 0});
-  partition_.check_received(blocks, [&](int64_t block) {
-    if (std::ssize(bits[to_size(block)]) != size_of(block) * d)
-      fail("sent {} numbers of dev vectors; must be {}", bits[to_size(block)].size(), size_of(block) * d);
-  });
-  std::vector<float> vectors;
-  vectors.reserve(to_size(texts * d));
-  for (const auto& block : bits)
-    for (const int32_t value : block) vectors.push_back(std::bit_cast<float>(value));
+  gather_blocks(partition_, begins, vectors);
   return vectors;
 }
 

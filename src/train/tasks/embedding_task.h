@@ -33,9 +33,6 @@ class EmbeddingTask : public Task {
   // Returns the number of batches of an epoch.
   static int64_t batches(const EmbedderRecipe& recipe, const TextRows& train);
 
-  // Returns the part of a fingerprint that identifies the training rows.
-  static std::string train_part(const std::string& fingerprint);
-
   // recipe: resolved; must outlive the task.
   EmbeddingTask(const EmbedderRecipe& recipe, const EmbeddingData& data);
 

@@ -14,35 +14,13 @@
 #include "io/runs/text_head_file.h"
 #include "model/text_parts.h"
 #include "ops/label_loss.h"
+#include "ranks/gather_blocks.h"
 #include "train/tasks/objective.h"
 
 namespace qkv {
 namespace {
 
 constexpr int64_t kBlockRows = 256;
-
-// Completes the values of blocks of which each rank has its own: block b is begins[b] … begins[b + 1] − 1. Each rank
-// contributes the same number of values, some of which are not used.
-void gather_blocks(const RankPartition& partition, std::span<const int64_t> begins, std::span<float> values) {
-  const int64_t ranks = partition.ranks(), blocks = std::ssize(begins) - 1;
-  if (ranks == 1) return;
-  std::vector<int64_t> sizes(to_size(ranks));
-  std::vector<int64_t> places;  // of each block among those of its rank
-  for (int64_t b = 0; b < blocks; b++) {
-    int64_t& size = sizes[to_size(b % ranks)];
-    places.push_back(size);
-    size += begins[to_size(b + 1)] - begins[to_size(b)];
-  }
-  std::vector<float> sent(to_size(*std::ranges::max_element(sizes) * ranks));
-  const auto each = [&](int64_t block, auto&& f) {
-    for (int64_t i = begins[to_size(block)]; i < begins[to_size(block + 1)]; i++)
-      f(values[to_size(i)],
-        sent[to_size((places[to_size(block)] + i - begins[to_size(block)]) * ranks + block % ranks)]);
-  };
-  partition.for_own(blocks, [&](int64_t b) { each(b, [](float own, float& to) { to = own; }); });
-  partition.all_gather(std::span(sent));
-  for (int64_t b = 0; b < blocks; b++) each(b, [](float& to, float from) { to = from; });
-}
 
 // Returns the index of the largest value, of equal ones the first.
 float place_of_largest(std::span<const float> z) { return static_cast<float>(std::ranges::max_element(z) - z.begin()); }
