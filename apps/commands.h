@@ -24,7 +24,12 @@ void add_serve_command(CLI::App& app);
 void add_score_command(CLI::App& app);
 void add_evaluate_command(CLI::App& app);
 void add_attend_command(CLI::App& app);
+void add_beam_command(CLI::App& app);
+void add_lens_command(CLI::App& app);
+void add_patch_command(CLI::App& app);
 void add_explain_command(CLI::App& app);
+void add_heads_command(CLI::App& app);
+void add_experiment_command(CLI::App& app);
 void add_inspect_command(CLI::App& app);
 void add_import_command(CLI::App& app);
 void add_export_command(CLI::App& app);
@@ -35,6 +40,9 @@ void add_plot_command(CLI::App& app);
 void add_doctor_command(CLI::App& app);
 void add_bench_command(CLI::App& app);
 void add_completions_command(CLI::App& app);
+
+// Adds --from and --to, the languages of a translation by a model with several.
+void add_language_options(CLI::App& command, std::string& from, std::string& to);
 
 // Adds --threads, which takes effect when it is parsed.
 void add_threads_option(CLI::App& command);
@@ -56,6 +64,10 @@ void print_error(fmt::format_string<T...> format, T&&... arguments) {
 
 // Returns the contents of a file. Throws qkv::Error, naming it, if it cannot be read.
 std::string read_text_file(const std::string& path);
+// The same; - is standard input.
+std::string read_input(const std::string& path);
+// Returns the path for messages; "standard input" for -.
+std::string input_name(const std::string& path);
 // Replaces a file atomically. Throws qkv::Error, naming it, if it cannot be written.
 void write_text_file(const std::string& path, const std::string& text);
 

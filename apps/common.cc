@@ -8,12 +8,19 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <iostream>
+#include <iterator>
 #include <system_error>
 
 #include "commands.h"
 #include "qkv/error.h"
 #include "qkv/jobs.h"
 #include "qkv/system.h"
+
+void add_language_options(CLI::App& command, std::string& from, std::string& to) {
+  command.add_option("--from", from, "Language of the source, for a model with several: its code, such as en");
+  command.add_option("--to", to, "Language of the translation, for a model with several: its code, such as de");
+}
 
 void add_threads_option(CLI::App& command) {
   command.add_option_function<int>("--threads", qkv::set_threads, "Threads [default one per processor]")
@@ -35,6 +42,12 @@ std::string json_line(const nlohmann::ordered_json& json) {
 }
 
 void write_json_line(const nlohmann::ordered_json& json) { print_out(json_line(json)); }
+
+std::string read_input(const std::string& path) {
+  return path == "-" ? std::string(std::istreambuf_iterator<char>(std::cin), {}) : read_text_file(path);
+}
+
+std::string input_name(const std::string& path) { return path == "-" ? "standard input" : path; }
 
 std::string read_text_file(const std::string& path) {
   // O_NONBLOCK: a named pipe is refused, not waited for. One without a name has the name of a descriptor.

@@ -5,8 +5,6 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <iostream>
-#include <sstream>
 #include <system_error>
 
 #include "commands.h"
@@ -51,12 +49,6 @@ class DocumentProgress {
   qkv::FewNotes notes_{[this](const std::string& note) { report(note); }};
 };
 
-std::string read_standard_input() {
-  std::ostringstream bytes;
-  bytes << std::cin.rdbuf();
-  return std::move(bytes).str();
-}
-
 // The translation of each document.
 struct DocumentWork {
   const qkv::PivotTranslator& translator;
@@ -67,7 +59,7 @@ struct DocumentWork {
 
 void translate_one(const DocumentWork& work, const std::string& path, const std::string& out) {
   const auto& [translator, given, document, report] = work;
-  const std::string name = path == "-" ? "standard input" : path;
+  const std::string name = input_name(path);
   std::vector<qkv::TranslateOptions> options = given;
   DocumentProgress progress(name, options.front());
   report.listen(options.front(), name);
@@ -75,7 +67,7 @@ void translate_one(const DocumentWork& work, const std::string& path, const std:
     progress.end(qkv::translate_document_file(translator, path, out, options, document));
     return;
   }
-  std::string bytes = path == "-" ? read_standard_input() : read_text_file(path);
+  std::string bytes = read_input(path);
   const qkv::TranslatedDocument translated =
       qkv::translate_document(translator, name, std::move(bytes), options, document);
   if (out == "-") {

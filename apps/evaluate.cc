@@ -1,4 +1,5 @@
-// qkv evaluate: evaluates a recommender and two baselines, or the baselines alone, by a protocol.
+// qkv evaluate: evaluates a recommender and two baselines, or the baselines alone, by a protocol; or a classifier or an
+// embedder on a file of rows.
 #include "qkv/evaluate.h"
 
 #include <fmt/format.h>
@@ -13,6 +14,10 @@
 
 #include "commands.h"
 #include "log_options.h"
+#include "options.h"
+#include "program/lines/evaluation_text.h"
+#include "qkv/error.h"
+#include "qkv/text_evaluation.h"
 
 namespace {
 
@@ -22,8 +27,10 @@ struct EvaluateCommand {
   qkv::RankingProtocol values;  // without those that `protocol` names
   qkv::EvaluateOptions evaluate;
   bool json = false;
-  qkv::InteractionOptions log;
-  std::vector<CLI::Option*> of_logs;
+  qkv::InteractionOptions log;  // the columns are also those of rows
+  std::string rows;
+  qkv::TextEvaluationOptions texts;
+  std::vector<CLI::Option*> of_logs, of_recommenders, of_texts;  // of which some may overlap
 };
 
 using Measures = std::vector<std::pair<std::string, double>>;
@@ -89,12 +96,33 @@ void print_text(const qkv::RankingTable& table) {
   fmt::print("\n");
 }
 
+void refuse(const std::vector<CLI::Option*>& options, const char* reason) {
+  for (const CLI::Option* option : options)
+    if (option->count() > 0) throw CLI::ValidationError(option->get_name(), reason);
+}
+
+// Whether a directory is a run, but not of a recommender.
+bool is_of_texts(const std::filesystem::path& run) {
+  return std::filesystem::exists(run / "config.json") && !std::filesystem::exists(run / "recommendation.json");
+}
+
+void evaluate_rows(const EvaluateCommand& options) {
+  refuse(options.of_recommenders, "applies to recommenders only, not with --rows");
+  if (options.sources.size() != 1) throw CLI::ValidationError("source", "must be one run with --rows");
+  qkv::TextEvaluationOptions texts = options.texts;
+  texts.columns = options.log.columns;
+  const qkv::TextEvaluation result = qkv::evaluate_texts(options.sources[0], options.rows, texts);
+  print_out(options.json ? qkv::to_json(result) + "\n" : qkv::to_text(result));
+}
+
 void evaluate(const EvaluateCommand& options) {
+  if (!options.rows.empty()) return evaluate_rows(options);
+  refuse(options.of_texts, "requires --rows");
   const bool is_run = options.sources.size() == 1 && std::filesystem::is_directory(options.sources[0]);
-  if (is_run)
-    for (const CLI::Option* option : options.of_logs)
-      if (option->count() > 0)
-        throw CLI::ValidationError(option->get_name(), "applies to logs only; a run has its own");
+  if (is_run) refuse(options.of_logs, "applies to logs only; a run has its own");
+  if (is_run && is_of_texts(options.sources[0]))
+    throw qkv::Error(fmt::format("{}: is no recommender; set --rows to a file of rows to evaluate a model of texts",
+                                 options.sources[0]));
   std::string name = options.protocol;
   if (name.empty()) name = is_run ? qkv::protocol_of_run(options.sources[0]) : "full";
   const qkv::RankingProtocol named = qkv::RankingProtocol::named(name);
@@ -109,52 +137,84 @@ void evaluate(const EvaluateCommand& options) {
     print_text(table);
 }
 
+// Adds the options that apply to recommenders and logs.
+void add_recommender_options(CLI::App& command, EvaluateCommand& options) {
+  options.of_recommenders = {
+      command.add_option(
+          "--protocol", options.protocol,
+          "full: leave-one-out, ranks all items; sampled-N: leave-one-out, ranks N random items; temporal: all events "
+          "after a point in time, ranks all items; users: the last event of some users, ranks all items [default that "
+          "of the run's split; of logs full]"),
+      command.add_option("--seed", options.values.seed, "Seed of the random items of sampled-N")
+          ->check(in_range(qkv::at_least(0)))
+          ->capture_default_str(),
+      command
+          .add_option("--next", options.values.next,
+                      "Number of targets: the first events of each user's held-out part; 0 is as many as the run holds "
+                      "out, for logs 1")
+          ->check(CLI::Range(0, 1000))
+          ->capture_default_str(),
+      command
+          .add_option("--users", options.values.most_users,
+                      "Evaluate at most this many users, a sample by a hash of their names; 0 is all [default as many "
+                      "that users x items is at most 2e10, but at least 1000]")
+          ->check(in_range(qkv::at_least(0))),
+      command.add_option("--segments", options.evaluate.segments,
+                         "Also score groups of users: length (of the history), popularity (of the target: head, "
+                         "middle, tail), or a file with lines user,segment"),
+      command.add_option("--lists", options.evaluate.lists,
+                         "Write the 20 best items of each user to this file, as user,item,rank: those of the model, or "
+                         "of popularity for logs"),
+      command.add_flag("--validation", options.values.validation,
+                       "Evaluate on the validation events instead of the test events")};
+}
+
+// Adds those of logs, of which --columns also applies to rows.
+void add_options_of_logs(CLI::App& command, EvaluateCommand& options) {
+  CLI::Option* columns =
+      command.add_option("--columns", options.log.columns, "Columns of user, item and time: names or numbers")
+          ->delimiter(',');
+  options.of_logs = {
+      command.add_option("--min-events", options.log.min_events, "Drop users with fewer events"),
+      command.add_option("--core", options.log.core,
+                         "Drop users and items with fewer events, repeatedly until none is left; 0 is off"),
+      command.add_option("--test-share", options.values.test_share, "Share of all events in the test of temporal"),
+      command.add_flag("--repeats", options.values.repeats, "Items that the user already had are candidates")};
+  for (CLI::Option* option : add_log_options(command, options.log)) options.of_logs.push_back(option);
+  options.of_recommenders.insert(options.of_recommenders.end(), options.of_logs.begin(), options.of_logs.end());
+  options.of_logs.insert(options.of_logs.begin(), columns);
+  for (CLI::Option* option : options.of_logs) option->group("Logs")->capture_default_str();
+}
+
+void add_options_of_texts(CLI::App& command, EvaluateCommand& options) {
+  command
+      .add_option("--rows", options.rows,
+                  "Evaluate a classifier or an embedder on these rows: CSV, TSV or JSON lines, as for training, with "
+                  "--columns")
+      ->type_name("FILE")
+      ->group("Texts");
+  add_options(command, options.texts.placement);
+  options.of_texts = {
+      command.add_option("--label-separator", options.texts.label_separator,
+                         "Text between several labels of a row; default: that of the run's training"),
+      command.add_flag("--ranking", options.texts.ranking,
+                       "Of a cross-encoder: measure how consecutive rows with the same first text are ranked"),
+      command.get_option("--device"), command.get_option("--precision")};
+  for (CLI::Option* option : options.of_texts) option->group("Texts");
+}
+
 }  // namespace
 
 void add_evaluate_command(CLI::App& app) {
-  CLI::App* command =
-      app.add_subcommand("evaluate", "Evaluate a recommender; also prints popularity and Markov-chain baselines");
+  CLI::App* command = app.add_subcommand(
+      "evaluate", "Evaluate a recommender, with popularity and Markov-chain baselines, or a model of texts on rows");
   const auto options = std::make_shared<EvaluateCommand>();
   command->add_option("source", options->sources, "Run directory; or one or more logs, for the baselines alone")
       ->required();
-  command->add_option(
-      "--protocol", options->protocol,
-      "full: leave-one-out, ranks all items; sampled-N: leave-one-out, ranks N random items; temporal: all events "
-      "after a point in time, ranks all items; users: the last event of some users, ranks all items [default that of "
-      "the run's split; of logs full]");
-  command->add_option("--seed", options->values.seed, "Seed of the random items of sampled-N")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
-  command
-      ->add_option("--next", options->values.next,
-                   "Number of targets: the first events of each user's held-out part; 0 is as many as the run holds "
-                   "out, for logs 1")
-      ->check(CLI::Range(0, 1000))
-      ->capture_default_str();
-  command
-      ->add_option("--users", options->values.most_users,
-                   "Evaluate at most this many users, a sample by a hash of their names; 0 is all [default as many "
-                   "that users x items is at most 2e10, but at least 1000]")
-      ->check(CLI::NonNegativeNumber);
-  command->add_option("--segments", options->evaluate.segments,
-                      "Also score groups of users: length (of the history), popularity (of the target: head, middle, "
-                      "tail), or a file with lines user,segment");
-  command->add_option("--lists", options->evaluate.lists,
-                      "Write the 20 best items of each user to this file, as user,item,rank: those of the model, or of "
-                      "popularity for logs");
-  command->add_flag("--validation", options->values.validation,
-                    "Evaluate on the validation events instead of the test events");
+  add_recommender_options(*command, *options);
   command->add_flag("--json", options->json, "Print as JSON");
   add_threads_option(*command);
-  options->of_logs = {
-      command->add_option("--columns", options->log.columns, "Columns of user, item and time: names or numbers")
-          ->delimiter(','),
-      command->add_option("--min-events", options->log.min_events, "Drop users with fewer events"),
-      command->add_option("--core", options->log.core,
-                          "Drop users and items with fewer events, repeatedly until none is left; 0 is off"),
-      command->add_option("--test-share", options->values.test_share, "Share of all events in the test of temporal"),
-      command->add_flag("--repeats", options->values.repeats, "Items that the user already had are candidates")};
-  for (CLI::Option* option : add_log_options(*command, options->log)) options->of_logs.push_back(option);
-  for (CLI::Option* option : options->of_logs) option->group("Logs")->capture_default_str();
+  add_options_of_logs(*command, *options);
+  add_options_of_texts(*command, *options);
   command->callback([options] { evaluate(*options); });
 }

@@ -4,13 +4,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
+#include <array>
 #include <iterator>
 #include <memory>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "commands.h"
+#include "output_files.h"
 #include "qkv/error.h"
 
 namespace {
@@ -21,38 +23,48 @@ constexpr const char* kPrintedDigits =
     "agree,\nexcept that some print 16.923 and 17.923 for E and its row sums: exp(2.828…) is 16.919, so the row sums "
     "are\n17.919. The weights 0.056 and 0.944 are not affected.\n";
 
+// An example that a flag chooses.
+struct FlagExample {
+  const char *flag, *help;
+  qkv::ExplainInput (*input)();
+};
+constexpr FlagExample kChosenByFlags[] = {
+    {"--heads", "Explain an example of two heads, and the output of both", qkv::heads_example},
+    {"--layer", "Explain an example of an encoder layer", qkv::layer_example},
+    {"--decoder", "Explain an example of a decoder layer, with biases, a memory and the loss of its output",
+     qkv::decoder_example},
+    {"--language-model", "Explain an example of a layer with pre-norm, RMSNorm and SwiGLU, and the loss of its output",
+     qkv::language_model_example},
+    {"--queries", "Explain an example of Q, K and V themselves: two queries, three keys, d_k = 2 and d_v = 3",
+     qkv::queries_example}};
+
 struct ExplainOptions {
   std::string json, html, steps;
-  bool layer = false, backward = false, scaling = false;
+  std::array<bool, std::size(kChosenByFlags)> examples = {};
+  bool backward = false, columns = false, arithmetic = false, scaling = false;
   std::optional<int64_t> positions;
 
-  bool asks_for_attention() const { return !json.empty() || !html.empty() || layer || backward; }
+  // Returns the chosen example; null: none.
+  const FlagExample* example() const {
+    const auto chosen = std::ranges::find(examples, true);
+    return chosen == examples.end() ? nullptr : &kChosenByFlags[chosen - examples.begin()];
+  }
+  bool asks_for_attention() const {
+    return !json.empty() || !html.empty() || example() || backward || columns || arithmetic;
+  }
   bool shows_attention() const { return asks_for_attention() || !(scaling || positions); }
+  bool shows_textbook() const { return json.empty() && !example(); }
 };
 
-// Throws Error if two of the files are the same.
-void check_files(const ExplainOptions& options) {
-  const auto place = [](const std::string& path) {
-    return std::filesystem::weakly_canonical(std::filesystem::absolute(path));
-  };
-  const auto same = [&](const std::string& a, const std::string& b) {
-    return !a.empty() && !b.empty() && (a == b || place(a) == place(b));
-  };
-  if (same(options.html, options.steps))
-    throw qkv::Error(fmt::format("--html and --steps: both are {}, expected different files", options.html));
-  for (const auto& [name, path] : {std::pair{"--html", &options.html}, {"--steps", &options.steps}})
-    if (same(options.json, *path))
-      throw qkv::Error(fmt::format("{}: {} is the input of --json, expected another file", name, *path));
-}
-
 qkv::ExplainInput input_of(const ExplainOptions& options) {
-  qkv::ExplainInput input = options.layer ? qkv::layer_example()
+  qkv::ExplainInput input = options.example() ? options.example()->input()
                             : options.json.empty()
                                 ? qkv::textbook_example()
-                                : qkv::explain_input_from_json(read_text_file(options.json), options.json);
-  if (options.backward && input.dO.empty())
-    throw qkv::Error(fmt::format("--backward: {} has no dO, the gradient of the output", options.json));
-  if (!options.backward) input.dO = {};
+                                : qkv::explain_input_from_json(read_input(options.json), input_name(options.json));
+  if (options.columns) input.columns = true;
+  if (options.backward && !input.has_gradient())
+    throw qkv::Error(fmt::format("--backward: {} has neither dO, the gradient of the output, nor labels of output",
+                                 input_name(options.json)));
   return input;
 }
 
@@ -66,32 +78,24 @@ qkv::Explanation other_sections(const ExplainOptions& options) {
   return sections;
 }
 
-// Writes text to a file; - is standard output.
-void write_result(const std::string& path, const std::string& text) {
-  if (path == "-")
-    print_out(text + "\n");
-  else
-    write_text_file(path, text);
-}
-
 void print_explanation(const ExplainOptions& options, const qkv::Explanation& attention, qkv::Explanation others) {
-  const bool textbook = options.json.empty() && !options.layer;
-  if (textbook && !options.asks_for_attention()) others.push_back(qkv::explain_positions(4, kPositions));
+  if (options.shows_textbook() && !options.asks_for_attention())
+    others.push_back(qkv::explain_positions(4, kPositions));
   print_out(qkv::explanation_to_text(attention));
-  if (textbook) print_out(kPrintedDigits);
+  if (options.shows_textbook()) print_out(kPrintedDigits);
   if (!others.empty()) print_out("\n" + qkv::explanation_to_text(others));
 }
 
 void explain(const ExplainOptions& options) {
-  check_files(options);
+  require_different_files({{"--json", options.json}}, {{"--html", options.html}, {"--steps", options.steps}});
   qkv::Explanation others = other_sections(options);
   if (!options.shows_attention()) {
     if (options.steps.empty()) return print_out(qkv::explanation_to_text(others));
     return write_result(options.steps, qkv::explanation_to_json(others));
   }
   const qkv::ExplainInput input = input_of(options);
-  qkv::Explanation attention = qkv::explain_attention(input);
-  if (!options.html.empty()) write_result(options.html, qkv::explanation_to_html(input));
+  qkv::Explanation attention = qkv::explain_attention(input, {options.backward, options.arithmetic});
+  if (!options.html.empty()) write_result(options.html, qkv::explanation_to_html(input, options.backward));
   if (options.steps.empty() && options.html.empty()) return print_explanation(options, attention, std::move(others));
   if (options.steps.empty()) return;
   append(attention, std::move(others));
@@ -101,14 +105,23 @@ void explain(const ExplainOptions& options) {
 }  // namespace
 
 void add_explain_command(CLI::App& app) {
-  CLI::App* command = app.add_subcommand("explain", "Show the steps of attention on small matrices");
+  CLI::App* command = app.add_subcommand("explain", "Show the steps of attention and of layers on small matrices");
   const auto options = std::make_shared<ExplainOptions>();
   CLI::Option* json =
       command
-          ->add_option("--json", options->json, "Explain the matrices in this file [default an example of textbooks]")
+          ->add_option(
+              "--json", options->json,
+              "Explain the matrices in this file, a JSON object; - is standard input [default an example of textbooks]")
           ->type_name("FILE");
-  command->add_flag("--layer", options->layer, "Explain an example of an encoder layer")->excludes(json);
+  std::vector<CLI::Option*> inputs = {json};
+  for (size_t i = 0; i < std::size(kChosenByFlags); i++) {
+    CLI::Option* flag = command->add_flag(kChosenByFlags[i].flag, options->examples[i], kChosenByFlags[i].help);
+    for (CLI::Option* other : inputs) flag->excludes(other);
+    inputs.push_back(flag);
+  }
   command->add_flag("--backward", options->backward, "Show the gradients, too");
+  command->add_flag("--columns", options->columns, "Show tokens as columns, with the symbols of that form");
+  command->add_flag("--arithmetic", options->arithmetic, "Write out the arithmetic of each value");
   CLI::Option* scaling =
       command->add_flag("--scaling", options->scaling, "Show why scores are divided by √d_k; not with --html");
   CLI::Option* positions = command

@@ -12,7 +12,14 @@ namespace {
 
 constexpr const char* kBoolean = "BOOLEAN:{true,false}";  // type and words, as CLI11 writes those of CLI::IsMember
 
-// Accepts numbers in the range. Texts that are not numbers are left to the conversion, which refuses them.
+// The range in words; "" if every number is accepted.
+std::string accepted_by(const qkv::Range& range) {
+  const bool bounded = std::isfinite(range.min) || std::isfinite(range.max);
+  return bounded ? qkv::to_string(range) : "";
+}
+
+}  // namespace
+
 CLI::Validator in_range(const qkv::Range& range) {
   const auto error = [range](const std::string& text) {
     double value = 0;
@@ -21,14 +28,6 @@ CLI::Validator in_range(const qkv::Range& range) {
   };
   return CLI::Validator(error, "");
 }
-
-// The range in words; "" if every number is accepted.
-std::string accepted_by(const qkv::Range& range) {
-  const bool bounded = std::isfinite(range.min) || std::isfinite(range.max);
-  return bounded ? qkv::to_string(range) : "";
-}
-
-}  // namespace
 
 void require_sampling(CLI::App& command) {
   qkv::SamplingOptions sampling;
@@ -59,7 +58,9 @@ template <class Number>
 void OptionAdder::add_number(std::string_view name, Number& member, const qkv::Field& field) {
   if (!offers(name, field)) return;
   CLI::Option* option = command_.add_option(flag_of(name), member);
-  add(option->check(in_range(field.range))->capture_default_str(), field, accepted_by(field.range));
+  qkv::Range range = field.range;
+  if constexpr (std::is_unsigned_v<Number>) range.min = std::max(range.min, 0.0);  // -1 would become 2^64 - 1
+  add(option->check(in_range(range))->capture_default_str(), field, accepted_by(range));
 }
 
 void OptionAdder::operator()(std::string_view name, bool& member, const qkv::Field& field) {

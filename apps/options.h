@@ -17,6 +17,9 @@
 // Lets the options of sampling require --sampling.
 void require_sampling(CLI::App& command);
 
+// Accepts numbers in the range. Texts that are not numbers are left to the conversion, which refuses them.
+CLI::Validator in_range(const qkv::Range& range);
+
 // Returns "--no-repeat-ngram" for "no_repeat_ngram". Languages have short flags, "--from" and "--to".
 std::string flag_of(std::string_view name);
 

@@ -36,8 +36,6 @@ void check_options(const CLI::App& command, const ScoreOptions& options) {
     throw CLI::ValidationError(needed, fmt::format("is required for {}", options.metric));
 }
 
-std::string name_of(const std::string& path) { return path == "-" ? "standard input" : path; }
-
 void print_bleu(const qkv::BleuScore& bleu, const ScoreOptions& options) {
   if (options.json) {
     const nlohmann::ordered_json json = {{"metric", "bleu"},
@@ -70,9 +68,9 @@ void score(const ScoreOptions& options) {
   const std::vector<std::string> hypotheses = qkv::read_lines(options.hypotheses);
   if (hypotheses.size() != references.size())
     throw qkv::Error(fmt::format("score: {} lines in {} and {} in {}; both must have the same number",
-                                 hypotheses.size(), name_of(options.hypotheses), references.size(),
-                                 name_of(options.references)));
-  if (references.empty()) throw qkv::Error(fmt::format("score: {} has no lines", name_of(options.references)));
+                                 hypotheses.size(), input_name(options.hypotheses), references.size(),
+                                 input_name(options.references)));
+  if (references.empty()) throw qkv::Error(fmt::format("score: {} has no lines", input_name(options.references)));
   if (options.metric == "bleu")
     print_bleu(qkv::bleu(hypotheses, references, options.lowercase), options);
   else

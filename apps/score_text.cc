@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <iostream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <numbers>
 #include <vector>
@@ -17,10 +15,6 @@
 namespace {
 
 using nlohmann::ordered_json;
-
-std::string all_of(const std::string& path) {
-  return path == "-" ? std::string(std::istreambuf_iterator<char>(std::cin), {}) : read_text_file(path);
-}
 
 ordered_json number_or_null(double value) { return std::isnan(value) ? ordered_json() : ordered_json(value); }
 
@@ -66,7 +60,7 @@ void score_perplexity(const ScoreTextOptions& options) {
       if (options.json) return write_json_line(figures(score, text.size()));
       print_out(fmt::format("{:.4f}\t{:.4f}\t{}\n", score.perplexity(), score.log_probability, score.scored));
     });
-  const std::string text = all_of(options.file);
+  const std::string text = read_input(options.file);
   const qkv::TextScore score = qkv::Generator(options.run).score(text, options.score);
   if (score.scored == 0)
     throw qkv::Error(

@@ -252,7 +252,7 @@ void add_embed(CLI::App& train) {
                   "Rows of texts, CSV, TSV or JSON lines: an anchor, a positive and negatives, or texts and a score");
   command
       ->add_option("--teacher", options->files.teacher,
-                   "Run that embeds texts, whose vectors are learned (distillation)")
+                   "Run that embeds texts, or file of vectors (qkv embed --npy), which are learned (distillation)")
       ->type_name("RUN")
       ->group("Data");
   options->recipe.add_options(*command,
@@ -271,7 +271,7 @@ void add_classify(CLI::App& train) {
   const auto options = std::make_shared<RowOptions<qkv::ClassifierFiles>>();
   add_row_options(*command, *options, "Rows of one or two texts and a label, as CSV, TSV or JSON lines");
   options->recipe.add_options(*command,
-                              without(qkv::recipe_options(qkv::classifier_fine_tuning()), {"r_drop", "lora_rank"}));
+                              without(qkv::recipe_options(qkv::classifier_fine_tuning()), {"r_drop"}));
   command->footer(
       "Defaults of dropout are those of the initial run. Without --warmup-steps, the learning rate rises for a tenth\n"
       "of the steps; with --max-steps and without --max-epochs, there is no limit of epochs.");

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <string_view>
 
 #include "qkv/text.h"
@@ -30,6 +31,30 @@ std::string unknown_option(const CLI::App& command, const std::string& argument)
   return fmt::format("unknown option \"{}\"{}", name, text);
 }
 
+std::string in_capitals(std::string name) {
+  std::ranges::transform(name, name.begin(), [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+  return name;
+}
+
+// The error of a missing argument that may be given by its place or by its name; "" for others.
+std::string missing_argument(const CLI::App& command) {
+  std::string places, names;
+  const CLI::Option* missing = nullptr;
+  for (const CLI::Option* option : command.get_options()) {
+    if (!option->get_positional()) continue;
+    const std::string place = in_capitals(option->get_name(true));
+    places += " " + place;
+    if (!option->get_required() || option->count() > 0) continue;
+    if (option->get_lnames().empty()) return "";  // it comes first
+    missing = option;
+    for (const std::string& name : option->get_lnames()) names += fmt::format(", or --{} {}", name, place);
+    break;
+  }
+  if (!missing) return "";
+  return fmt::format("{} is required: qkv {}{}{}", in_capitals(missing->get_name(true)), command.get_name(), places,
+                     names);
+}
+
 }  // namespace
 
 std::string command_error(const CLI::App& app, const std::vector<std::string>& arguments) {
@@ -54,7 +79,11 @@ std::string command_error(const CLI::App& app, const std::vector<std::string>& a
 std::string usage_error(const CLI::App& app, const CLI::ParseError& error) {
   const CLI::App& command = parsed_command(app);
   const std::vector<std::string> remaining = command.remaining();
-  if (remaining.empty()) return error.what();
+  if (remaining.empty()) {
+    const bool lacks_one = error.get_exit_code() == static_cast<int>(CLI::ExitCodes::RequiredError);
+    const std::string text = lacks_one ? missing_argument(command) : "";
+    return text.empty() ? error.what() : text;
+  }
   const auto option = std::ranges::find_if(remaining, [](const std::string& text) { return text.starts_with("-"); });
   if (option != remaining.end()) return unknown_option(command, *option);
   return fmt::format("unexpected argument \"{}\"", remaining.front());

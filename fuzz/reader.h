@@ -21,7 +21,7 @@ namespace qkv::fuzz {
   target(sentencepiece) target(sentences) target(server_completions) target(server_embeddings) target(server_gorse) \
   target(server_translate) target(settings) target(state) target(text) target(text_requests) target(titles) \
   target(tokenizer_json) target(torch) target(vocabulary_files) target(weights) target(weights_int4) \
-  target(zstd) QKV_FUZZ_DOCUMENTS(target)
+  target(word_links) target(zstd) QKV_FUZZ_DOCUMENTS(target)
 #define QKV_FUZZ_DOCUMENTS(target) \
   target(documents_csv) target(documents_docx) target(documents_epub) target(documents_html) target(documents_json) \
   target(documents_markdown) target(documents_odt) target(documents_po) target(documents_pptx) \

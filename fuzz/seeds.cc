@@ -231,10 +231,18 @@ void logs(const fs::path& directory) {
   texts.add(R"({"query": "a dog", "texts": ["A dog runs.", "Zwei Männer"], "top": 1})");
   texts.add("A dog runs.\tAn animal moves.");
   Seeds matrices(directory, "explain");
-  matrices.add(explain_input_to_json(layer_example()));
+  for (const auto example : {layer_example, decoder_example, language_model_example, queries_example})
+    matrices.add(explain_input_to_json(example()));
   matrices.add(R"({"X": [[1, 2]], "W_Q": [[1], [2]], "W_K": [[1], [0]], "W_V": [[2], [1]], "layer":
     {"W_1": [[1], [1]], "W_2": [[1, 1]]}})");
   matrices.add(R"({"X": [[1, 2]], "heads": []})");
+  matrices.add(R"({"X": [[1, 2]], "W_Q": [[1], [2]], "W_K": [[1], [0]], "W_V": [[2], [1]], "b_Q": [1], "b_K": [[2]],
+    "b_V": [3], "W_O": [[1, 2]], "b_O": [0, 1], "form": "columns", "output": {"W": [[1, 2], [3, 4]], "b": [0, 1],
+    "vocabulary": ["a", "b"], "labels": ["b"], "label_smoothing": 0.1}})");
+  matrices.add(R"({"X": [[1, 2]], "memory": [[3]], "W_Q": [[1], [2]], "W_K": [[1], [0]], "W_V": [[2], [1]], "W_O":
+    [[1, 2]], "cross": {"W_Q": [[1], [2]], "W_K": [[1]], "W_V": [[2]], "W_O": [[1, 2]], "mask": [[null]], "scale": 2},
+    "layer": {"W_1": [[1], [1]], "W_gate": [[1], [1]], "b_gate": [1], "W_2": [[1, 1]], "norm": "rms", "norm_position":
+    "pre", "gamma_3": [1, 2]}, "output": {"W": [[1, 2], [3, 4]], "gamma": [1, 2], "labels": [0]}})");
   matrices.add(R"({"X": [[1, 2]], "memory": [[3, 4], [-5e-1, 0]], "W_Q": [[1], [2]], "W_K": [[1], [0]], "W_V": [[2, 1],
     [1, 2]], "mask": [[0, null]], "scale": 0.5, "dO": [[1, 2]]})");
   Interactions data;
@@ -269,6 +277,13 @@ void tables(const fs::path& directory) {
   parts.add("Ac.e|\\bQ\\d+\nSee (https://a.org/x_(y)), me@b.com, /usr/bin/x, `f(x)` and C:\\d\\e.txt. Acme Q12\n");
   parts.add("\n{n, plural, one {# a} other {# b}} %1$s ${X} %(a)d <b t=\">\">&amp;</b><!-- c --> #tag @me {{ y }}\n");
   parts.add("\n-5 \u00B0C, \u20AC12.50, 1,299.99, 10 000 km, v1.2-rc1, 2024-05-01T10:30Z, +49 30 123456, RTX-4090, iPhone\n");
+  Seeds word_links(directory, "word_links");
+  word_links.add("The cat sat.\n# text\n1\tThe\t_\t_\t_\t_\t2\tdet\t_\t_\n2\tcat\t_\t_\t_\t_\t3\tnsubj:x\t_\t_\n"
+                 "3\tsat\t_\t_\t_\t_\t0\troot\t_\t_\n3.1\tx\t_\t_\t_\t_\t_\t_\t_\t_\n4\t.\t_\t_\t_\t_\t3\tpunct\t_\t_\n");
+  word_links.add("a zum See\n1\ta\t_\t_\t_\t_\t0\troot\t_\t_\n2-3\tzum\t_\t_\t_\t_\t_\t_\t_\t_\n"
+                 "2\tzu\t_\t_\t_\t_\t4\tcase\t_\t_\n3\tdem\t_\t_\t_\t_\t4\tdet\t_\t_\n4\tSee\t_\t_\t_\t_\t1\tobl\t_\t_\n");
+  word_links.add("a b c\n0-0 2-1 1-1\n");
+
   Seeds glossary(directory, "glossary");
   glossary.add("\uFEFF# animals\r\ndog | dogs\tHund|Hunde\tnote\r\nDog\tDogge\ndog\tK\u00F6ter\nNew  York\tNew York\n");
   glossary.add("stra\u00DFe\tstreet\na\\|b\\\\\tc\n\u5317\u4EAC\tBeijing\n\u304B\u3099\tga\n");

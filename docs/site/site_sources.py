@@ -11,28 +11,37 @@ from pygments import highlight
 from pygments.filter import simplefilter
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import TextLexer, get_lexer_for_filename
-from pygments.token import Text, Whitespace
+from pygments.token import Name, Punctuation, Text, Whitespace
 from pygments.util import ClassNotFound
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 SCHEME = "source:"
 
 
+def page_of_source(app, link, docname):
+    """The page of a link source:PATH#LINE, whose path is remembered."""
+    path, _, line = link.removeprefix(SCHEME).partition("#")
+    app.linked_sources.add(unquote(path).rstrip("/"))
+    page = posixpath.relpath(f"source/{path.rstrip('/')}.html", posixpath.dirname(docname) or ".")
+    return page + (f"#{line}" if line else "")
+
+
 def set_targets(app, doctree, docname):
-    """Sets the links source:PATH#LINE to pages of sources, and remembers the paths."""
+    """Sets the links source:PATH#LINE to pages of sources, also in drawings."""
     for node in doctree.findall(nodes.reference):
         if node.get("refuri", "").startswith(SCHEME):
-            path, _, line = node["refuri"].removeprefix(SCHEME).partition("#")
-            app.linked_sources.add(unquote(path).rstrip("/"))
-            page = posixpath.relpath(f"source/{path.rstrip('/')}.html", posixpath.dirname(docname) or ".")
-            node["refuri"] = page + (f"#{line}" if line else "")
+            node["refuri"] = page_of_source(app, node["refuri"], docname)
             node["internal"] = True
+    for node in list(doctree.findall(nodes.raw)):
+        text = re.sub(rf'(?<=href="){SCHEME}[^"]*', lambda link: page_of_source(app, link[0], docname), node.astext())
+        node.replace_self(nodes.raw(node.rawsource, text, **node.attributes))
 
 
 @simplefilter
-def plain_spaces(self, lexer, stream, options):
-    """White space without a <span> of its own, which would be a sixth of the pages."""
-    yield from ((Text if kind in Whitespace else kind, value) for kind, value in stream)
+def without_plain_spans(self, lexer, stream, options):
+    """White space, names and punctuation without a <span>, whose colour is that of the text: half of the pages."""
+    for kind, value in stream:
+        yield Text if kind in Whitespace or kind in (Name, Punctuation) else kind, value
 
 
 def code_of(path):
@@ -40,7 +49,7 @@ def code_of(path):
         lexer = get_lexer_for_filename(path.name)
     except ClassNotFound:
         lexer = TextLexer()
-    lexer.add_filter(plain_spaces())
+    lexer.add_filter(without_plain_spans())
     text = path.read_text(encoding="utf-8", errors="replace")
     numbers = HtmlFormatter(linenos="inline", lineanchors="L", anchorlinenos=True, wrapcode=True)
     page = re.sub(r' name="L-\d+"', "", highlight(text, lexer, numbers))

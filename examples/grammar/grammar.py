@@ -247,12 +247,16 @@ class Grammar(Clauses):
              (direction_question, 1), (subordinate, 14), (reported, 8), (purpose, 6), (relative_subject, 6),
              (relative_object, 6), (passive, 5), (existence, 4), (coordination, 8))
 
+    def attempt(self):
+        """Returns (English, German, links) of one sentence. Throws Redraw if its words do not fit together."""
+        rule = self.one([r for r, _ in self.RULES], [w for _, w in self.RULES])
+        self.used, self.links = set(), set()
+        return *rule(self), frozenset(self.links)
+
     def draw(self):
-        """Returns (English, German, links) of one sentence."""
+        """Returns the first attempt that succeeds."""
         while True:
-            rule = self.one([r for r, _ in self.RULES], [w for _, w in self.RULES])
-            self.used, self.links = set(), set()
             try:
-                return *rule(self), frozenset(self.links)
+                return self.attempt()
             except Redraw:
                 continue

@@ -112,8 +112,9 @@ struct ClassifierFiles {
 // batch of more is computed in parts, with the same gradient but for dropout masks. Scores on the dev rows: accuracy
 // and F1 for labels; Spearman's correlation and the mean squared error for numbers; NDCG@10 and MRR@10 for texts of
 // one query, where texts are relevant if their number is above the least of the query's. device must be cpu or
-// automatic, which is cpu; r_drop and lora_rank must be 0. In memory are at most 32 bytes for each row, and the
-// labels. Throws Error, naming the line, for rows that cannot be used, and for invalid options or files.
+// automatic, which is cpu; r_drop must be 0. An adapter (lora_rank) is trained with the head. In memory are at most 32
+// bytes for each row, and the labels. Throws Error, naming the line, for rows that cannot be used, and for invalid
+// options or files.
 bool train_classifier(const ClassifierFiles& files, const ClassifierRecipe& recipe, const std::string& out,
                       const TrainingObserver& observer, const RankOptions& ranks = {});
 

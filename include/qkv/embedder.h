@@ -11,6 +11,7 @@
 
 #include "qkv/attention_map.h"
 #include "qkv/decoding.h"
+#include "qkv/hidden_states.h"
 #include "qkv/language.h"
 #include "qkv/placement.h"
 #include "qkv/text_head.h"
@@ -69,6 +70,7 @@ struct EmbedOptions {
   int64_t batch_tokens = 0;
 
   int64_t first_number = 1;  // number of the first text in errors
+  std::optional<int64_t> layer = {};
 };
 
 template <class Visitor>
@@ -77,6 +79,10 @@ void visit_fields(EmbedOptions& o, Visitor&& visit) {
         {"How token vectors are combined; default: the setting of the run", "model", {}, kCommon});
   visit("normalize", o.normalize,
         {"Divide each vector by its Euclidean norm; default: the setting of the run", "model", {}, kCommon});
+  visit("layer", o.layer,
+        {"Layer whose hidden states are combined: 0 is the embeddings, -1 the last layer, -2 the one before it; default: "
+         "the last layer",
+         "model"});
   visit("prefix", o.prefix, {"Text put before every text; default: the setting of the run", "model", {}, kCommon});
   visit("prompt_name", o.prompt_name,
         {"Name of the run's prompt that is put before every text, instead of prefix", "model", {}, kCommon});
@@ -132,9 +138,15 @@ class Embedder {
   Embeddings embed_tokens(const std::vector<std::vector<int32_t>>& texts, const EmbedOptions& options = {}) const;
 
   // Returns the attention weights of a text, with those tokens around it: the kind "encoder". Uses the options prefix
-  // and prompt_name. Throws Error if the run is not an encoder, or the text has no tokens or more than the model's
-  // max_length.
-  AttentionMap attend(const std::string& text, const EmbedOptions& options = {}) const;
+  // and prompt_name. The method must be weights, rollout or flow: an encoder predicts no tokens that others could
+  // explain. Throws Error if the run is not an encoder, if the text has no tokens or more than the model's max_length, and
+  // for an option that the method does not use.
+  AttentionMap attend(const std::string& text, const EmbedOptions& options = {},
+                      const AttributionOptions& attribution = {}) const;
+
+  // Returns the hidden states of all layers for a text, with the tokens around it. Uses the options prefix and
+  // prompt_name. Throws Error as attend does; the run may also be an embedder with a decoder.
+  HiddenStates hidden(const std::string& text, const EmbedOptions& options = {}) const;
 
  private:
   struct State;

@@ -122,16 +122,18 @@ struct EmbedderFiles {
   std::vector<std::string> columns = {};      // names or numbers; empty: usual names, or all columns
   std::vector<std::string> dev_columns = {};  // of dev; empty: as columns
   std::string init = "";                      // the run that training starts from, which a resumed run no longer needs
-  std::string teacher = "";                   // a run that embeds texts, for loss distill; "": none
+  // For loss distill: a run that embeds texts, or a file of NumPy (.npy) with a vector of float32 for each text of train,
+  // row by row, or, with teacher_first, for each row; "": none.
+  std::string teacher = "";
 };
 
 // Trains an embedder and writes it to the run directory `out`, a run of an encoder. Returns false if should_stop ended
 // training early. A run is resumed, and an initial run is used, as by train_translator. A step has `examples` rows per
 // batch, whose texts are computed at most batch_tokens tokens at once; without dropout, this does not change the
 // result. Losses and numbers of tokens are those of rows. Training needs the CPU: device must be cpu or automatic.
-// label_smoothing and r_drop must be 0. An adapter (lora_rank) requires a run without linear layers after the pooling,
-// and leaves out dense and learn_temperature. Rows are read from the files in each epoch; 16 bytes a row are in
-// memory. Throws Error, naming the file and the line for an invalid row, of which all are checked at the start.
+// label_smoothing and r_drop must be 0. An adapter (lora_rank) is trained with the linear layers after the pooling and
+// the temperature. Rows are read from the files in each epoch; 16 bytes a row are in memory. Throws Error, naming the
+// file and the line for an invalid row, of which all are checked at the start.
 bool train_embedder(const EmbedderFiles& files, const EmbedderRecipe& recipe, const std::string& out,
                     const TrainingObserver& observer, const RankOptions& ranks = {});
 

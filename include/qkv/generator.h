@@ -14,6 +14,9 @@
 
 #include "qkv/attention_map.h"
 #include "qkv/decoding.h"
+#include "qkv/hidden_states.h"
+#include "qkv/logit_lens.h"
+#include "qkv/patching.h"
 #include "qkv/placement.h"
 
 namespace [[gnu::visibility("default")]] qkv {
@@ -165,9 +168,22 @@ class Generator {
   int64_t max_length() const;  // maximum number of tokens that the model reads, the start token included
 
   // Returns all attention weights for a text and up to `more` tokens that the model continues it with, each the most
-  // probable one, within the model's max_length. The only kind is "decoder"; "▁" is a space. Throws Error if the text
-  // is longer than max_length.
-  AttentionMap attend(const std::string& text, int64_t more = 0) const;
+  // probable one, within the model's max_length. The only kind is "decoder"; "▁" is a space. With another
+  // `attribution.method`, the map has what AttentionMethod describes instead of weights. Throws Error if the text is
+  // longer than max_length, and for an option that the method does not use.
+  AttentionMap attend(const std::string& text, int64_t more = 0, const AttributionOptions& attribution = {}) const;
+
+  // Returns the hidden states of all layers for a text, with the start token if the model has one. Throws Error as
+  // attend does.
+  HiddenStates hidden(const std::string& text) const;
+
+  // Returns what the model would predict after each layer, at each token of a text. Throws Error as attend does.
+  LogitLens lens(const std::string& text) const;
+
+  // Returns how much of the answer to `clean` each part of the model carries, if it is put into the pass over
+  // `corrupted`. Throws Error for options out of range, for texts of different numbers of tokens or more than
+  // max_length, and if both texts have the same score.
+  Patching patch(const std::string& clean, const std::string& corrupted, const PatchOptions& options = {}) const;
 
  private:
   friend class Chat;

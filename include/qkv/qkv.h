@@ -14,13 +14,16 @@
 //                     train a run directory on parallel text, a log of events, or plain text
 //   qkv::train_embedder, qkv::train_classifier
 //                     train a run directory on rows of texts: pairs, scores, labels
+//   qkv::mine_hard_negatives   finds negatives for rows of pairs, to train an embedder on
 //   qkv::bleu, qkv::chrf   score translations
+//   qkv::evaluate_texts    measures a classifier or an embedder on a file of rows
 //   qkv::layers::Encoder, qkv::layers::MultiHeadAttention, ...   run single layers forward and backward
 //   qkv::attention         computes attention on arrays
 #pragma once
 
 #include "qkv/attention.h"            // IWYU pragma: export
 #include "qkv/attention_map.h"        // IWYU pragma: export
+#include "qkv/beam_trace.h"           // IWYU pragma: export
 #include "qkv/classifier.h"           // IWYU pragma: export
 #include "qkv/classifier_training.h"  // IWYU pragma: export
 #include "qkv/config.h"               // IWYU pragma: export
@@ -32,11 +35,15 @@
 #include "qkv/export.h"               // IWYU pragma: export
 #include "qkv/field.h"                // IWYU pragma: export
 #include "qkv/generator.h"            // IWYU pragma: export
+#include "qkv/hard_negatives.h"       // IWYU pragma: export
+#include "qkv/hidden_states.h"        // IWYU pragma: export
 #include "qkv/import.h"               // IWYU pragma: export
 #include "qkv/jobs.h"                 // IWYU pragma: export
 #include "qkv/language.h"             // IWYU pragma: export
 #include "qkv/layers.h"               // IWYU pragma: export
+#include "qkv/logit_lens.h"           // IWYU pragma: export
 #include "qkv/matrix.h"               // IWYU pragma: export
+#include "qkv/patching.h"             // IWYU pragma: export
 #include "qkv/pivot.h"                // IWYU pragma: export
 #include "qkv/pooling_choice.h"       // IWYU pragma: export
 #include "qkv/recommendation.h"       // IWYU pragma: export
@@ -45,6 +52,7 @@
 #include "qkv/serving.h"              // IWYU pragma: export
 #include "qkv/system.h"               // IWYU pragma: export
 #include "qkv/text.h"                 // IWYU pragma: export
+#include "qkv/text_evaluation.h"      // IWYU pragma: export
 #include "qkv/text_head.h"            // IWYU pragma: export
 #include "qkv/text_loss.h"            // IWYU pragma: export
 #include "qkv/train.h"                // IWYU pragma: export

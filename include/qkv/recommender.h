@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "qkv/field.h"
+#include "qkv/hidden_states.h"
 #include "qkv/interactions.h"
 #include "qkv/placement.h"
 
@@ -145,6 +146,12 @@ class Recommender {
   // Returns the items whose vectors have the largest cosines to that of an item, without that item. exclude_seen has
   // no effect. Throws Error for an unknown item, an option out of range, and with explain.
   Recommendations similar(std::string_view item, const RecommendOptions& options = {}) const;
+
+  // Returns the hidden states of all layers for a history, of which the model reads the last max_length() events, with
+  // the names of the items as pieces. The score of an item is the product of its vector and the last state of the last
+  // event, to which recommend adds transitions if the run has some. Throws Error for an empty history, an unknown item,
+  // and where check_times does.
+  HiddenStates hidden(const std::vector<std::string>& history, const std::vector<int64_t>& times = {}) const;
 
   // Throws Error if the methods above would refuse these options: a number out of range, a condition that is invalid or
   // of a column that the catalogue lacks, or a list with diversity that is too long.

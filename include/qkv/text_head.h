@@ -59,6 +59,7 @@ struct TextHeadConfig {
   LabelHeadShape labels = {};          // of labels
   double dropout = 0;        // of labels, in [0, 1): of pooled vectors and of the inputs of the output layer, in training
   bool temperature = false;  // of vectors: whether a scalar is trained, from which the loss computes its temperature
+  bool apart = false;        // whether it is trained with adapters (LoRA), while the model is frozen
 
   bool operator==(const TextHeadConfig&) const = default;
 };

@@ -184,7 +184,8 @@ void visit_fields(TrainingConfig& c, Visitor&& visit) {
         {"Parameters that keep their values: patterns such as embeddings, encoder, layers.0-3, or parts of their names",
          kFineTuningGroup});
   visit("lora_rank", c.lora_rank,
-        {"Train a low-rank adapter (LoRA) of this rank and no other parameter; 0 trains the model", kFineTuningGroup,
+        {"Train a low-rank adapter (LoRA) of this rank and no other parameter but a text head; 0 trains the model",
+         kFineTuningGroup,
          between(0, 65536)});
   visit("lora_alpha", c.lora_alpha,
         {"Scale of the adapter: its update is multiplied by this / lora_rank; 0 means 2 lora_rank", kFineTuningGroup,

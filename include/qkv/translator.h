@@ -12,7 +12,11 @@
 #include <vector>
 
 #include "qkv/attention_map.h"
+#include "qkv/beam_trace.h"
 #include "qkv/decoding.h"
+#include "qkv/hidden_states.h"
+#include "qkv/logit_lens.h"
+#include "qkv/patching.h"
 #include "qkv/placement.h"
 
 namespace [[gnu::visibility("default")]] qkv {
@@ -251,17 +255,41 @@ class Translator {
                    const TranslateOptions& options = {}) const;
 
   // Returns all attention weights for `source` and `target`, or the model's own translation if target is empty. Kinds:
-  // "encoder" and "decoder" self-attention, and "cross", whose rows are target tokens. Uses the options for languages
-  // and, if target is empty, all of translate. Throws Error if a sentence is empty or longer than the model's
-  // max_length.
-  AttentionMap attend(const std::string& source, const std::string& target = "",
-                      const TranslateOptions& options = {}) const;
+  // "encoder" and "decoder" self-attention, and "cross", whose rows are target tokens. Uses the options for languages,
+  // source_prefix and, if target is empty, all of translate (those of the run: default_translate_options). With another
+  // `attribution.method`, the map has what AttentionMethod describes instead of weights; gradients have no kind
+  // "encoder". Throws Error if a sentence is empty or longer than the model's max_length, and for an option that the
+  // method does not use.
+  AttentionMap attend(const std::string& source, const std::string& target = "", const TranslateOptions& options = {},
+                      const AttributionOptions& attribution = {}) const;
+
+  // Returns the hidden states of all layers for `source` and `target`, or the model's own translation if target is
+  // empty. An ensemble returns those of its first model. Options and errors are those of attend.
+  TranslationStates hidden(const std::string& source, const std::string& target = "",
+                           const TranslateOptions& options = {}) const;
+
+  // Returns what the decoder would predict after each layer, at each token of a translation. Arguments and errors are
+  // those of hidden.
+  LogitLens lens(const std::string& source, const std::string& target = "",
+                 const TranslateOptions& options = {}) const;
+
+  // Returns the steps of the beam search of one source, which is not split into sentences. Throws Error for a source that
+  // is empty or too long, and for options that are out of range or sample.
+  BeamTrace trace(const std::string& source, const TranslateOptions& options = {}) const;
+
+  // Returns how much of the answer to the source `clean` each part of the encoder or the decoder carries, if its output
+  // replaces that in a pass over the source `corrupted`, which must have as many tokens. The answer is the token after
+  // the start token and the option prefix. Throws Error for a source that is empty or too long, for sources of different
+  // lengths, and for those with the same score.
+  Patching patch(const std::string& clean, const std::string& corrupted, const PatchOptions& patch = {},
+                 const TranslateOptions& options = {}) const;
 
  private:
   friend class TranslationLoop;
   friend class PivotTranslator;
   friend class PivotSteps;
   struct State;
+
   std::unique_ptr<State> state_;
 };
 

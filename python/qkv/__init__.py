@@ -9,6 +9,8 @@ qkv.Embedder                            text embeddings
 qkv.Classifier                          labels of texts, and the order of texts by a query
 qkv.Recommender                         the next items after a history
 qkv.evaluate                            evaluation of a recommender
+qkv.evaluate_texts                      evaluation of a classifier or an embedder
+qkv.analyse_heads                       what the attention heads of a run do, and the effect of removing them
 qkv.Generator                           text generation with a language model
 qkv.train_translator, qkv.train_recommender, qkv.train_language_model, qkv.train_encoder, qkv.train_embedder,
 qkv.train_classifier                    training into run directories
@@ -29,13 +31,17 @@ documentation, and runs/en-de, runs/lm, runs/films and others are run directorie
 """
 
 from . import batch, layers
+from ._analysis import (
+    BeamTrace, HiddenStates, LensPrediction, LogitLens, Patching, TracedHypothesis, TracedStep, TranslationStates,
+)
 from ._attention import attention, attention_backward
-from ._attention_map import AttentionKind, AttentionMap
+from ._attention_map import AttentionKind, AttentionMap, TokenAttribution
 from ._classifier import Classifier, LabelScore, RankedText
-from ._embedder import Embedder
-from ._evaluate import evaluate
+from ._embedder import Embedder, HardNegativeReport
+from ._evaluate import evaluate, evaluate_texts
 from ._export import ExportReport, QuantizeReport, export_model, quantize
 from ._generator import GeneratedToken, Generation, Generator, TextScore, TokenAlternative
+from ._heads import Ablation, BestHead, Change, Head, HeadsReport, PruneReport, analyse_heads
 from ._import import DownloadProgress, ImportReport, import_model
 from ._pivot import PivotTranslator
 from ._qkv import Error, __version__
@@ -59,9 +65,13 @@ nowhere True
 """
 
 __all__ = [
+    "Ablation",
     "AttentionKind",
     "AttentionMap",
+    "BeamTrace",
+    "BestHead",
     "BleuScore",
+    "Change",
     "Classifier",
     "DownloadProgress",
     "Embedder",
@@ -71,10 +81,18 @@ __all__ = [
     "GeneratedToken",
     "Generation",
     "Generator",
+    "HardNegativeReport",
+    "Head",
+    "HeadsReport",
+    "HiddenStates",
     "Hypothesis",
     "ImportReport",
     "LabelScore",
+    "LensPrediction",
+    "LogitLens",
+    "Patching",
     "PivotTranslator",
+    "PruneReport",
     "QuantizeReport",
     "RankedText",
     "Recommendation",
@@ -83,18 +101,24 @@ __all__ = [
     "StepReport",
     "TextScore",
     "TokenAlternative",
+    "TokenAttribution",
     "TokenReport",
+    "TracedHypothesis",
+    "TracedStep",
     "TrainingResult",
     "Translation",
+    "TranslationStates",
     "Translator",
     "__version__",
     "active_isa",
+    "analyse_heads",
     "attention",
     "attention_backward",
     "batch",
     "bleu",
     "chrf",
     "evaluate",
+    "evaluate_texts",
     "export_model",
     "fma_peak",
     "import_model",

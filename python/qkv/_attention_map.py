@@ -29,7 +29,25 @@ class AttentionKind:
     causal: bool
     rows: list[str]  # sub-word pieces; "▁" begins a word
     columns: list[str]
-    weights: NDArray[np.float32]  # [layers, heads, rows, columns]; rows sum to one
+    weights: NDArray[np.float32]  # [layers, heads, rows, columns]; rows sum to one, in attributions, rollout and
+    # flow of a translator together with those of the other kind; weights of attributions are shares of absolute values
+    method: str = "weights"  # or "rollout", "flow", "gradient", "integrated"
+    values: NDArray[np.float32] | None = None  # attributions with their signs, in nats, in the shape of the weights
+
+
+@dataclass(frozen=True)
+class TokenAttribution:
+    """The sum of the attributions of one token: of integrated gradients, its log-probability less the baseline.
+
+    >>> tokens = qkv.Generator("runs/lm").attend("45", method="integrated", baseline="0").tokens
+    >>> [token.piece for token in tokens], all(abs(t.sum - t.log_probability + t.baseline) < 1e-3 for t in tokens)
+    (['4', '5', '6'], True)
+    """
+
+    piece: str
+    log_probability: float
+    baseline: float  # its log-probability with the embeddings of the baseline
+    sum: float
 
 
 class AttentionMap:
@@ -51,6 +69,7 @@ class AttentionMap:
 
     source: str  # empty, as target, for given weights
     target: str
+    tokens: list[TokenAttribution]  # that are attributed, one for each row; empty for other methods
     kinds: dict[str, AttentionKind]  # by name: "encoder", "decoder", "cross"; a language model has only "decoder", an
     # encoder only "encoder"
 
@@ -80,7 +99,11 @@ class AttentionMap:
     def _take(self, found: _qkv.AttentionMap) -> None:
         self._found = found
         self.source, self.target = found.source, found.target
-        self.kinds = {x.name: AttentionKind(x.name, x.causal, x.rows, x.columns, x.weights()) for x in found.kinds}
+        self.tokens = [TokenAttribution(x.piece, x.log_probability, x.baseline, x.sum) for x in found.tokens]
+        self.kinds = {
+            x.name: AttentionKind(x.name, x.causal, x.rows, x.columns, x.weights(), x.method, x.values())
+            for x in found.kinds
+        }
 
     def merge_words(self) -> AttentionMap:
         """Returns a map of words: the sums of the weights over the columns of a word, averaged over its rows.
@@ -92,10 +115,11 @@ class AttentionMap:
         """
         return AttentionMap._of(self._found.merge_words())
 
-    def to_text(self, kind: str | None = None, *, layer: int = 0, head: int = 1) -> str:
+    def to_text(self, kind: str | None = None, *, layer: int = 0, head: int | str = 1, numbers: bool = False) -> str:
         """Returns the weights of one head for a terminal: a row for each token, and a shade for each weight.
 
-        kind: of kinds; by default the last. layer: counted from 1; 0 is the last. head: counted from 1.
+        kind: of kinds; by default the last. layer: counted from 1; 0 is the last. head: counted from 1; "mean" is the
+        mean of all heads of the layer. numbers: two digits after the point instead of shades.
 
         >>> print(qkv.AttentionMap([[0.75, 0.25], [0.1, 0.9]], ["a", "b"]).to_text())
         custom attention, layer 1 of 1, head 1 of 1: rows look at columns
@@ -114,10 +138,11 @@ class AttentionMap:
             raise _qkv.Error(f"kind must be one of {', '.join(names)} (is {kind!r})")
         chosen = names[-1] if kind is None else kind
         layers, heads = self.kinds[chosen].weights.shape[:2]
-        for option, value, least, most in (("layer", layer, 0, layers), ("head", head, 1, heads)):
+        number = 1 if head == "mean" else head
+        for option, value, least, most in (("layer", layer, 0, layers), ("head", number, 1, heads)):
             if not isinstance(value, int) or not least <= value <= most:
                 raise _qkv.Error(f"{option} must be an integer from {least} to {most} (is {value!r})")
-        return self._found.to_text(names.index(chosen), (layer or layers) - 1, head - 1)
+        return self._found.to_text(names.index(chosen), (layer or layers) - 1, int(number) - 1, head == "mean", numbers)
 
     def to_html(self) -> str:
         """Returns a self-contained HTML page that shows the weights of every layer and head.

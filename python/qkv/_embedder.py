@@ -4,18 +4,41 @@ from __future__ import annotations
 
 import os
 import warnings
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Iterable
 
 from . import _qkv
+from ._analysis import HiddenStates
 from ._arguments import check_text, checked_texts, documents_options
 from ._attention_map import AttentionMap
+from ._tables import Tabular, is_tabular, row_file
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
     from typing_extensions import Unpack
 
-    from ._options import EmbedOptions
+    from ._options import EmbedOptions, HardNegativeOptions
+
+
+@dataclass(frozen=True)
+class HardNegativeReport:
+    """The result of Embedder.mine_hard_negatives.
+
+    >>> report = qkv.HardNegativeReport(rows=20, written=19, texts=38, candidates=18, cut=0, positive_similarity=0.8,
+    ...                                 negative_similarity=0.6, messages=[])
+    >>> f"{report.rows - report.written} row was dropped"
+    '1 row was dropped'
+    """
+
+    rows: int  # of the input
+    written: int  # rows with negatives; the others were dropped
+    texts: int  # different anchors and positives, each of which was embedded once
+    candidates: int  # different positives
+    cut: int  # texts that were truncated
+    positive_similarity: float  # mean over the rows written, of the anchor and its positive
+    negative_similarity: float  # the same of the anchor and a negative that was found
+    messages: list[str] = field(repr=False)  # lines about the data and the result
 
 
 class Embedder:
@@ -142,10 +165,11 @@ class Embedder:
         return self.embed_documents([text])[0]
 
     @documents_options("EmbedOptions")
-    def attend(self, text: str, **options: Unpack[EmbedOptions]) -> AttentionMap:
+    def attend(self, text: str, *, method: str = "weights", **options: Unpack[EmbedOptions]) -> AttentionMap:
         """Returns the attention weights of a text, with the tokens around it: the kind "encoder".
 
-        Of the options, only prefix and prompt_name have an effect.
+        method: "weights", or the attention of all layers up to one, "rollout" or "flow". Of the options, only prefix and
+        prompt_name have an effect.
 
         >>> found = qkv.Embedder("runs/encoder").attend("a b c").kinds["encoder"]
         >>> found.rows, found.weights.shape  # layers, heads, tokens, tokens
@@ -154,7 +178,60 @@ class Embedder:
         Raises qkv.Error if the run is not an encoder, or the text is longer than the model's maximum.
         """
         check_text("text", text)
-        return AttentionMap._of(self._embedder.attend(text, dict(options)))
+        return AttentionMap._of(self._embedder.attend(text, dict(options), {"method": method}))
+
+    @documents_options("EmbedOptions")
+    def hidden(self, text: str, **options: Unpack[EmbedOptions]) -> HiddenStates:
+        """Returns the hidden states of all layers for a text, with the tokens around it.
+
+        Of the options, only prefix and prompt_name have an effect.
+
+        >>> states = qkv.Embedder("runs/encoder").hidden("a b c")
+        >>> states.pieces, states.values.shape  # layers + 1, tokens, width
+        (['▁[CLS]', '▁a', '▁b', '▁c', '▁[SEP]'], (3, 5, 12))
+
+        Raises qkv.Error if the run is a translator or a language model, or the text is longer than the model's maximum.
+        """
+        check_text("text", text)
+        return HiddenStates._of(self._embedder.hidden(text, dict(options)))
+
+    @documents_options("HardNegativeOptions")
+    def mine_hard_negatives(
+        self,
+        rows: str | os.PathLike[str] | Tabular,
+        out: str | os.PathLike[str],
+        *,
+        columns: Iterable[str] = (),
+        **options: Unpack[HardNegativeOptions],
+    ) -> HardNegativeReport:
+        """Finds texts that are similar to each anchor without belonging to it, and writes rows with them.
+
+        qkv.train_embedder learns from these rows (docs/train-embedders.md). The file has the same bytes as that of `qkv
+        embed --negatives`. Rows with too few negatives are dropped, and texts truncated, with a Python warning. Vectors
+        are normalized unless normalize is False. Ctrl-C stops the call and leaves no file.
+
+        >>> embedder = qkv.Embedder("runs/encoder")
+        >>> report = embedder.mine_hard_negatives("answers.tsv", "triplets.csv", negatives_per_row=1, relative_margin=-10)
+        >>> report.written, open("triplets.csv").readline()
+        (3, 'anchor,positive,negative_1\\n')
+
+        rows: rows of an anchor, its positive and perhaps negatives: CSV, TSV or JSON lines; or a table of pandas, polars
+            or pyarrow.
+        out: file to write; its name ends in .csv, .tsv or .jsonl.
+        columns: columns to read: names, or numbers from "1"; by default usual names, or all columns.
+
+        Raises qkv.Error, a ValueError, that names the file and its line or the option, and TypeError for an unknown
+        option.
+        """
+        names = checked_texts("columns", columns)
+        with row_file("rows", rows) as path:
+            report = HardNegativeReport(*self._embedder.mine_hard_negatives(path, names, os.fspath(out), dict(options)))
+        if is_tabular(rows):
+            named = [line.replace(path, os.path.basename(path)) for line in report.messages]
+            report = replace(report, messages=named)
+        for line in report.messages[1:-1]:  # between the columns and the result
+            warnings.warn(line, stacklevel=2)
+        return report
 
     def _with_progress(self, texts: list[str], options: EmbedOptions) -> NDArray[np.float32]:
         import numpy as np

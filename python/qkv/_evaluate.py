@@ -1,4 +1,4 @@
-"""Evaluation of recommenders and of the baselines on logs."""
+"""Evaluation of recommenders, of the baselines on logs, and of models of texts on rows."""
 
 from __future__ import annotations
 
@@ -131,3 +131,47 @@ def _columns(result: dict[str, Any]) -> dict[str, list[Any]]:
     if "segments" not in rows[0]:
         names.remove("segment")
     return {name: [row.get(name) for row in rows] for name in names}
+
+
+def evaluate_texts(
+    run_directory: str | os.PathLike[str],
+    rows: str | os.PathLike[str],
+    *,
+    columns: Iterable[str] = (),
+    label_separator: str = "",
+    ranking: bool = False,
+    device: str = "cpu",
+    precision: str = "auto",
+) -> dict[str, Any]:
+    """Compares what a classifier or an embedder predicts for the rows of a file with what they have.
+
+    Returns what `qkv evaluate --rows FILE --json` prints: compared ("labels", "sets of labels", "numbers", "rankings",
+    "similarities" or "pairs"), rows, truncated, and the measures that training prints for dev rows. Of labels also
+    labels, a list with label, rows, predicted, correct, precision, recall and f1 of each, and, of at most 256,
+    confusion: how many rows of label i are taken for label j.
+
+    >>> result = qkv.evaluate_texts("runs/sentiment", "labels.tsv")
+    >>> result["compared"], 0 <= result["accuracy"] <= 1, len(result["confusion"]) == len(result["labels"])
+    ('labels', True, True)
+
+    rows: CSV, TSV or JSON lines, as for training: one or two texts and a label, labels or a number for a classifier; two
+        texts and a score, or an anchor and its positive, for an embedder.
+    columns: names or numbers of the columns; empty: usual names, or all.
+    label_separator: text between several labels of a row; "" is that of the run's training.
+    ranking: of a run that predicts numbers, measures how consecutive rows with the same first text are ranked, as a run
+        that was trained to rank does.
+    device, precision: as of Classifier.
+
+    Raises qkv.Error, a ValueError, naming the run or the line of the file.
+    """
+    result: dict[str, Any] = json.loads(
+        _qkv.evaluate_texts(
+            os.fspath(run_directory),
+            os.fspath(rows),
+            checked_texts("columns", columns),
+            label_separator,
+            ranking,
+            {"device": device, "precision": precision},
+        )
+    )
+    return result

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, Mapping, Sequence, overload
 
 from . import _qkv
+from ._analysis import HiddenStates, LogitLens, Patching
 from ._arguments import check_text, checked_texts, documents_options
 from ._attention_map import AttentionMap
 
@@ -326,17 +327,70 @@ class Generator:
         )
         return self._generator.chat_text(chat_template, _json(messages), chat)
 
-    def attend(self, text: str, more: int = 0) -> AttentionMap:
+    def attend(
+        self, text: str, more: int = 0, *, method: str = "weights", steps: int = 50, baseline: str = ""
+    ) -> AttentionMap:
         """Returns the attention weights of `text` and of up to `more` tokens that the model continues it with, each the
         most probable one. The only kind is "decoder".
 
         >>> qkv.Generator("runs/lm").attend("45", 2).kinds["decoder"].rows
         ['<s>', '4', '5', '6', '7']
 
+        method: "weights"; the attention of all layers up to one, "rollout" or "flow"; or attributions of log p of each
+            token to those before it: "gradient" (times input) or "integrated" (gradients, at `steps` points). See
+            AttentionKind.
+        baseline: text whose first token takes the place of every token in the baseline of attributions; by default
+            embeddings of zeros.
+
         Raises qkv.Error if the text is longer than the model's maximum.
         """
         check_text("text", text)
-        return AttentionMap._of(self._generator.attend(text, more))
+        attribution = {"method": method, "steps": steps, "baseline": baseline}
+        return AttentionMap._of(self._generator.attend(text, more, attribution))
+
+    def hidden(self, text: str) -> HiddenStates:
+        """Returns the hidden states of all layers for a text, with the start token if the model has one.
+
+        >>> qkv.Generator("runs/lm").hidden("45").values.dtype
+        dtype('float32')
+
+        Raises qkv.Error if the text is longer than the model's maximum.
+        """
+        check_text("text", text)
+        return HiddenStates._of(self._generator.hidden(text))
+
+    def lens(self, text: str) -> LogitLens:
+        """Returns what the model would predict after each layer, at each token of a text (the logit lens).
+
+        >>> qkv.Generator("runs/lm").lens("45").answers[-1]
+        '6'
+
+        Raises qkv.Error if the text is longer than the model's maximum.
+        """
+        check_text("text", text)
+        return LogitLens._of(self._generator.lens(text))
+
+    def patch(
+        self, clean: str, corrupted: str, *, part: str = "residual", answer: str = "", wrong: str = ""
+    ) -> Patching:
+        """Returns how much of the answer to `clean` each part of the model carries, if its output there takes the place of
+        that in a pass over `corrupted`, a text of as many tokens (activation patching).
+
+        >>> qkv.Generator("runs/lm").patch("345", "346", answer="6", part="head").recovered.shape  # layers, heads
+        (1, 2)
+
+        part: "residual", the hidden state of a layer at a token; "attention" or "feed-forward", what one adds to it; or
+            "head", the output of a head at all tokens.
+        answer, wrong: texts whose first tokens are compared: logit(answer) - logit(wrong) after the last token. By
+            default the most probable ones after clean and corrupted. If these are the same, log p(answer) is measured.
+
+        Raises qkv.Error for texts of different lengths or longer than the model's maximum, and for those with the same
+        score.
+        """
+        for name, text in (("clean", clean), ("corrupted", corrupted), ("answer", answer), ("wrong", wrong)):
+            check_text(name, text)
+        options = {"part": part, "answer": answer, "wrong": wrong}
+        return Patching._of(self._generator.patch(clean, corrupted, options))
 
 
 def _json(value: Any) -> str:

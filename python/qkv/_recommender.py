@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Iterable, overload
 
 from . import _qkv
+from ._analysis import HiddenStates
 from ._arguments import check_text, checked_texts, checked_times, documents_options
 from ._tables import Histories, Table, Tabular, is_tabular, table_like
 
@@ -237,6 +238,23 @@ class Recommender:
         """
         check_text("item", item)
         return _recommendations(self._recommender.similar(item, dict(options)))
+
+    def hidden(self, history: Iterable[str], *, times: Iterable[int | None] | None = None) -> HiddenStates:
+        """Returns the hidden states of all layers for a history, of which the model reads the last max_length events.
+
+        Its pieces are the items. The score of an item is the product of its vector and the last state of the last event, to
+        which recommend adds transitions if the run has some.
+
+        >>> states = qkv.Recommender("runs/films").hidden(["f0000", "f0010"])
+        >>> states.pieces, states.values.shape[1]  # layers + 1, events, width
+        (['f0000', 'f0010'], 2)
+
+        times: the time of each event, as of recommend.
+
+        Raises qkv.Error for an empty history and for an unknown item.
+        """
+        when = [] if times is None else checked_times("times", times)
+        return HiddenStates._of(self._recommender.hidden(checked_texts("history", history), when))
 
 
 def _checked(user: str) -> str:

@@ -280,7 +280,8 @@ def train_embedder(
     dev: rows for evaluation; by default some of the training rows, chosen at random.
     columns: columns to read: names, or numbers from "1"; by default usual names, or all columns.
     dev_columns: the same of dev; by default those of columns.
-    teacher: run that embeds texts, whose vectors are learned (distillation).
+    teacher: run that embeds texts, or .npy file with a vector of float32 for each text of train, row by row; the vectors
+        are learned (distillation).
     config: JSON file with options, or a dict of them; those given as keyword arguments take precedence.
     on_step: called after each step; a true result stops training after its state is saved.
     on_evaluation: called after each evaluation; a true result stops training likewise.

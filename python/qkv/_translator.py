@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, Sequence
 
 from . import _qkv
+from ._analysis import BeamTrace, HiddenStates, LogitLens, Patching, TranslationStates
 from ._arguments import check_options, check_text, checked_texts, documents_options
 from ._attention_map import AttentionMap
 from ._tables import column_values, is_tabular
@@ -333,8 +334,25 @@ class Translator:
         """
         return _rows(*self._translator.logits(checked_texts("sources", sources), _targets(targets), dict(options)))
 
+    def _pair_options(
+        self, source: str, target: str | None, source_language: str, target_language: str
+    ) -> dict[str, Any]:
+        """Checks the texts of a pair, and returns its options."""
+        languages = {"source_language": source_language, "target_language": target_language}
+        for name, text in {"source": source, "target": target or "", **languages}.items():
+            check_text(name, text)
+        return {**self._defaults, **languages}
+
     def attend(
-        self, source: str, target: str | None = None, *, source_language: str = "", target_language: str = ""
+        self,
+        source: str,
+        target: str | None = None,
+        *,
+        source_language: str = "",
+        target_language: str = "",
+        method: str = "weights",
+        steps: int = 50,
+        baseline: str = "",
     ) -> AttentionMap:
         """Returns the attention weights for `source` and `target`, by default the model's own translation.
 
@@ -343,15 +361,105 @@ class Translator:
         (['cross', 'decoder', 'encoder'], True)
 
         source_language, target_language: as in translate.
+        method: "weights"; the attention of all layers up to one, "rollout" or "flow"; or attributions of log p of each
+            target token to the source and the target before it: "gradient" (times input) or "integrated" (gradients, at
+            `steps` points); these have no kind "encoder". See AttentionKind.
+        baseline: text whose first token takes the place of every token in the baseline of attributions; by default
+            embeddings of zeros.
 
         Raises qkv.Error if a sentence is empty or longer than the model's maximum.
         """
+        options = self._pair_options(source, target, source_language, target_language)
+        attribution = {"method": method, "steps": steps, "baseline": baseline}
+        return AttentionMap._of(self._translator.attend(source, target or "", options, attribution))
+
+    def hidden(
+        self, source: str, target: str | None = None, *, source_language: str = "", target_language: str = ""
+    ) -> TranslationStates:
+        """Returns the hidden states of all layers for `source` and `target`, by default the model's own translation.
+
+        >>> states = qkv.Translator("runs/en-de").hidden("He sleeps.", "Er schläft.")
+        >>> len(states.encoder.pieces) == states.encoder.values.shape[1]
+        True
+
+        source_language, target_language: as in translate. An ensemble returns the states of its first model.
+
+        Raises qkv.Error if a sentence is empty or longer than the model's maximum.
+        """
+        options = self._pair_options(source, target, source_language, target_language)
+        found = self._translator.hidden(source, target or "", options)
+        return TranslationStates(found.translation, HiddenStates._of(found.encoder), HiddenStates._of(found.decoder))
+
+    def lens(
+        self, source: str, target: str | None = None, *, source_language: str = "", target_language: str = ""
+    ) -> LogitLens:
+        """Returns what the decoder would predict after each layer, at each token of `target`, by default the model's own
+        translation (the logit lens).
+
+        >>> lens = qkv.Translator("runs/en-de").lens("He sleeps.", "Er schläft.")
+        >>> lens.read[0], lens.target
+        ('<s>', 'Er schläft.')
+
+        source_language, target_language: as in translate.
+
+        Raises qkv.Error if a sentence is empty or longer than the model's maximum.
+        """
+        options = self._pair_options(source, target, source_language, target_language)
+        return LogitLens._of(self._translator.lens(source, target or "", options))
+
+    def patch(
+        self,
+        clean: str,
+        corrupted: str,
+        *,
+        part: str = "residual",
+        stack: str = "auto",
+        prefix: str = "",
+        answer: str = "",
+        wrong: str = "",
+        source_language: str = "",
+        target_language: str = "",
+    ) -> Patching:
+        """Returns how much of the answer to `clean` each part of the model carries, if its output there takes the place of
+        that in a pass over `corrupted`, a source of as many tokens (activation patching).
+
+        >>> translator = qkv.Translator("runs/en-de")
+        >>> found = translator.patch("He sleeps.", "He smiles.", prefix="Er")
+        >>> found.stack, found.recovered.shape == (2, len(found.clean))  # layers + 1, tokens
+        ('encoder', True)
+
+        part: "residual", the hidden state of a layer at a token; "attention", "cross-attention" or "feed-forward", what
+            one adds to it; or "head" or "cross-head", the output of a head at all tokens.
+        stack: "encoder" or "decoder", whose layers are patched; "auto" is the encoder, but for cross-attention.
+        prefix: beginning of the translation, after which the answer is predicted; by default it is the first token.
+        answer, wrong: texts whose first tokens are compared: logit(answer) - logit(wrong). By default the most probable
+            ones for clean and corrupted. If these are the same, log p(answer) is measured.
+        source_language, target_language: as in translate.
+
+        Raises qkv.Error for sources of different lengths or longer than the model's maximum, and for those with the same
+        score.
+        """
+        texts = {"prefix": prefix, "answer": answer, "wrong": wrong}
+        for name, text in {"clean": clean, "corrupted": corrupted, **texts}.items():
+            check_text(name, text)
+        options = self._pair_options(clean, None, source_language, target_language)
+        patch = {"part": part, "stack": stack, **texts}
+        return Patching._of(self._translator.patch(clean, corrupted, patch, options))
+
+    def trace(self, source: str, **options: Unpack[TranslateOptions]) -> BeamTrace:
+        """Returns the steps of the beam search of one source, which is not split into sentences.
+
+        >>> trace = qkv.Translator("runs/en-de").trace("He sleeps.", beam=3)
+        >>> best = max(trace.steps[-1].ended, key=lambda one: one.score)
+        >>> len(trace.steps[0].live), trace.steps[-1].live, best.score < 0
+        (3, [], True)
+
+        options: those of translate that concern the search, such as beam, length_penalty and max_length.
+
+        Raises qkv.Error if the source is empty or longer than the model's maximum, and for sampling.
+        """
         check_text("source", source)
-        check_text("target", target or "")
-        check_text("source_language", source_language)
-        check_text("target_language", target_language)
-        languages = {"source_language": source_language, "target_language": target_language}
-        return AttentionMap._of(self._translator.attend(source, target or "", languages))
+        return BeamTrace._of(self._translator.trace(source, {**self._defaults, **options}))
 
     @property
     def languages(self) -> list[str]:

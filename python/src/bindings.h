@@ -7,6 +7,7 @@
 
 namespace qkv::python {
 
+void bind_analysis(nanobind::module_& m);
 void bind_attention(nanobind::module_& m);
 void bind_translator(nanobind::module_& m);
 void bind_pivot(nanobind::module_& m);
@@ -15,6 +16,7 @@ void bind_evaluate(nanobind::module_& m);
 void bind_classifier(nanobind::module_& m);
 void bind_embedder(nanobind::module_& m);
 void bind_generator(nanobind::module_& m);
+void bind_heads(nanobind::module_& m);
 void bind_import(nanobind::module_& m);
 void bind_layers(nanobind::module_& m);
 void bind_layer_functions(nanobind::module_& m);

@@ -6,13 +6,16 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
+#include <tuple>
 
 #include "array.h"
 #include "bindings.h"
 #include "options.h"
+#include "qkv/hard_negatives.h"
 
 namespace qkv::python {
 namespace {
@@ -47,10 +50,43 @@ std::pair<nb::object, int64_t> embed(const Embedder& embedder, const std::vector
   return {result.release(nb::none()), cut};
 }
 
-AttentionMap attend(const Embedder& embedder, const std::string& text, const nb::dict& values) {
+AttentionMap attend(const Embedder& embedder, const std::string& text, const nb::dict& values,
+                    const nb::dict& attribution) {
   const EmbedOptions options = options_of<EmbedOptions>(values, "attend");
+  const AttributionOptions method = options_of<AttributionOptions>(attribution, "attend");
   const nb::gil_scoped_release release;
-  return embedder.attend(text, options);
+  return embedder.attend(text, options, method);
+}
+
+// Returns the numbers of the report in the order of its members, and the lines about the data.
+std::tuple<int64_t, int64_t, int64_t, int64_t, int64_t, double, double, std::vector<std::string>> mine_hard_negatives(
+    const Embedder& embedder, const HardNegativeFiles& files, const nb::dict& values) {
+  HardNegativeOptions options;
+  EmbedOptions embed_options;
+  OptionReader reader(values);
+  visit_fields(options, reader);
+  visit_fields(embed_options, reader);
+  reader.finish("mine_hard_negatives");
+  std::vector<std::string> lines;
+  HardNegativeObserver observer;
+  observer.on_message = [&](const std::string& line) { lines.push_back(line); };
+  observer.on_progress = [](HardNegativeStep, int64_t) { handle_signals(); };
+  const nb::gil_scoped_release release;
+  const HardNegativeReport report = qkv::mine_hard_negatives(embedder, files, options, embed_options, observer);
+  return {report.rows,
+          report.written,
+          report.texts,
+          report.candidates,
+          report.cut,
+          report.positive_similarity,
+          report.negative_similarity,
+          lines};
+}
+
+HiddenStates hidden_of_text(const Embedder& embedder, const std::string& text, const nb::dict& values) {
+  const EmbedOptions options = options_of<EmbedOptions>(values, "hidden");
+  const nb::gil_scoped_release release;
+  return embedder.hidden(text, options);
 }
 
 }  // namespace
@@ -62,6 +98,12 @@ void bind_embedder(nb::module_& m) {
       .def("max_length", &Embedder::max_length)
       .def("prompts", &Embedder::prompts)
       .def("attend", attend)
+      .def("hidden", hidden_of_text)
+      .def("mine_hard_negatives",
+           [](const Embedder& embedder, const std::string& rows, const std::vector<std::string>& columns,
+              const std::string& out, const nb::dict& options) {
+             return mine_hard_negatives(embedder, {rows, columns, out}, options);
+           })
       .def("embed", embed);
 }
 

@@ -9,7 +9,9 @@
 #include <tuple>
 
 #include "bindings.h"
+#include "options.h"
 #include "qkv/interactions.h"
+#include "qkv/text_evaluation.h"
 
 namespace nb = nanobind;
 
@@ -47,10 +49,21 @@ std::tuple<int, int, int> event_columns(const std::vector<std::string>& names, c
   return {found.user, found.item, found.time};
 }
 
+std::string evaluate_texts(const std::string& run, const std::string& rows, const std::vector<std::string>& columns,
+                           const std::string& label_separator, bool ranking, const nb::dict& placement) {
+  const TextEvaluationOptions options{.columns = columns,
+                                      .label_separator = label_separator,
+                                      .ranking = ranking,
+                                      .placement = options_of<Placement>(placement, "evaluate_texts")};
+  const nb::gil_scoped_release release;
+  return to_json(qkv::evaluate_texts(run, rows, options));
+}
+
 }  // namespace
 
 void bind_evaluate(nb::module_& m) {
   m.def("evaluate", evaluate, nb::call_guard<nb::gil_scoped_release>());
+  m.def("evaluate_texts", evaluate_texts);
   m.def("find_event_columns", event_columns);
 }
 

@@ -45,6 +45,20 @@ std::vector<TextScore> score(const Generator& generator, const std::vector<std::
   return generator.score_all(texts, options);
 }
 
+AttentionMap attend_text(const Generator& generator, const std::string& text, int64_t more,
+                         const nb::dict& attribution) {
+  const AttributionOptions options = options_of<AttributionOptions>(attribution, "attend");
+  const nb::gil_scoped_release release;
+  return generator.attend(text, more, options);
+}
+
+Patching patch_text(const Generator& generator, const std::string& clean, const std::string& corrupted,
+                    const nb::dict& values) {
+  const PatchOptions options = options_of<PatchOptions>(values, "patch");
+  const nb::gil_scoped_release release;
+  return generator.patch(clean, corrupted, options);
+}
+
 // The parts of a conversation as JSON, and the flags of ChatOptions.
 ChatOptions chat_options(const nb::dict& values) {
   const auto text = [&](const char* name) { return nb::cast<std::string>(values[name]); };
@@ -102,7 +116,10 @@ void bind_generator(nb::module_& m) {
       .def("score", score)
       .def("chat", chat, nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg().none())
       .def("chat_text", chat_text)
-      .def("attend", &Generator::attend, Free());
+      .def("hidden", &Generator::hidden, Free())
+      .def("lens", &Generator::lens, Free())
+      .def("patch", patch_text)
+      .def("attend", attend_text);
 }
 
 }  // namespace qkv::python

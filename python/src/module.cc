@@ -42,6 +42,7 @@ NB_MODULE(_qkv, m) {
     const nb::gil_scoped_release release;
     return qkv::measure_fma_peak(seconds);
   });
+  qkv::python::bind_analysis(m);
   qkv::python::bind_attention(m);
   qkv::python::bind_translator(m);
   qkv::python::bind_pivot(m);
@@ -50,6 +51,7 @@ NB_MODULE(_qkv, m) {
   qkv::python::bind_classifier(m);
   qkv::python::bind_embedder(m);
   qkv::python::bind_generator(m);
+  qkv::python::bind_heads(m);
   qkv::python::bind_import(m);
   qkv::python::bind_layers(m);
   qkv::python::bind_layer_functions(m);

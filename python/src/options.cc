@@ -14,6 +14,8 @@
 #include "qkv/encoder.h"
 #include "qkv/error.h"
 #include "qkv/generator.h"
+#include "qkv/heads.h"
+#include "qkv/hard_negatives.h"
 #include "qkv/import.h"
 #include "qkv/jobs.h"
 #include "qkv/language.h"
@@ -136,6 +138,13 @@ nb::list summary_fields() {
   for (const nb::handle field : fields_of<TranslateOptions>())
     if (std::ranges::find(kNotOfSummaries, nb::cast<std::string>(field["name"])) == kNotOfSummaries.end())
       fields.append(field);
+  return fields;
+}
+
+// Returns the fields of the options of hard negatives, and of the vectors that they are found by.
+nb::list hard_negative_fields() {
+  nb::list fields = fields_of<HardNegativeOptions>();
+  fields.extend(fields_of<EmbedOptions>());
   return fields;
 }
 
@@ -292,8 +301,10 @@ void bind_options(nb::module_& m) {
     all["ScoreOptions"] = fields_of<ScoreOptions>();
     all["RecommendOptions"] = fields_of<RecommendOptions>();
     all["EmbedOptions"] = fields_of<EmbedOptions>();
+    all["HardNegativeOptions"] = hard_negative_fields();
     all["ClassifyOptions"] = fields_of<ClassifyOptions>();
     all["RerankOptions"] = fields_of<RerankOptions>();
+    all["HeadsOptions"] = fields_of<HeadsOptions>();
     all["ImportOptions"] = fields_of<ImportOptions>();
     all["LayerOptions"] = layer_fields();
     all["TranslationRecipe"] = recipe_fields(recipe_options(translation_preset(kTranslationPreset)));

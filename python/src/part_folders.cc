@@ -40,7 +40,7 @@ Report run(const PartFolders& folders, const nb::bytes& name, const PartWork& wo
   return {std::string(names_of(report.state)[static_cast<size_t>(report.state)]), text_of(report.error), notes};
 }
 
-Report translate(const PartFolders& folders, const nb::bytes& name, const Translator& translator,
+Report translate_part(const PartFolders& folders, const nb::bytes& name, const Translator& translator,
                  const nb::dict& values, bool json) {
   auto options = options_of<TranslateOptions>(values, "translate");
   if (json) options.alignment = true;
@@ -88,7 +88,7 @@ void bind_part_folders(nb::module_& m) {
       .def("__init__", open_folders)
       .def("names", names)
       .def("remove_leftovers", &PartFolders::remove_leftovers, nb::call_guard<nb::gil_scoped_release>())
-      .def("translate", translate)
+      .def("translate", translate_part)
       .def("embed", embed)
       .def("recommend", recommend);
 }

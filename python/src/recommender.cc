@@ -31,6 +31,12 @@ void make_recommender(Recommender* recommender, const std::string& run, const st
   new (recommender) Recommender(run, {catalogue, item_column, new_items, before}, place);
 }
 
+std::vector<int64_t> known_times(const std::vector<std::optional<int64_t>>& times) {
+  std::vector<int64_t> known;
+  for (const std::optional<int64_t>& time : times) known.push_back(time.value_or(kNoTime));
+  return known;
+}
+
 // Recommends for each history. times: one list for each history.
 std::vector<Recommendations> recommend_all(const Recommender& recommender, const Histories& histories,
                                            const Times& times, const nb::dict& values) {
@@ -41,8 +47,7 @@ std::vector<Recommendations> recommend_all(const Recommender& recommender, const
     const auto end = begin + std::min(kPart, histories.end() - begin);
     std::vector<std::vector<int64_t>> part;
     for (auto history = begin; history != end; history++)
-      for (part.emplace_back(); const auto& time : times[static_cast<size_t>(history - histories.begin())])
-        part.back().push_back(time.value_or(kNoTime));
+      part.push_back(known_times(times[static_cast<size_t>(history - histories.begin())]));
     std::ranges::move(recommender.recommend_all({begin, end}, options, part), std::back_inserter(answers));
     begin = end;
     handle_signals();
@@ -61,6 +66,11 @@ std::vector<std::optional<int64_t>> times(const Recommender& recommender, std::s
   for (const int64_t time : recommender.times(user))
     times.push_back(time == kNoTime ? std::nullopt : std::optional(time));
   return times;
+}
+
+HiddenStates states_of(const Recommender& recommender, const std::vector<std::string>& history,
+                       const std::vector<std::optional<int64_t>>& times) {
+  return recommender.hidden(history, known_times(times));
 }
 
 }  // namespace
@@ -88,7 +98,8 @@ void bind_recommender(nb::module_& m) {
       .def("max_length", &Recommender::max_length)
       .def("recommend_all", recommend_all)
       .def("basket", &Recommender::basket)
-      .def("similar", similar);
+      .def("similar", similar)
+      .def("hidden", states_of, nb::call_guard<nb::gil_scoped_release>());
 }
 
 }  // namespace qkv::python

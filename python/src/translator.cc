@@ -121,10 +121,39 @@ std::pair<nb::object, std::vector<int64_t>> logits(const Translator& translator,
 }
 
 AttentionMap attend(const Translator& translator, const std::string& source, const std::string& target,
-                    const nb::dict& values) {
+                    const nb::dict& values, const nb::dict& attribution) {
   const TranslateOptions options = options_of<TranslateOptions>(values, "attend");
+  const AttributionOptions method = options_of<AttributionOptions>(attribution, "attend");
   const nb::gil_scoped_release release;
-  return translator.attend(source, target, options);
+  return translator.attend(source, target, options, method);
+}
+
+TranslationStates hidden(const Translator& translator, const std::string& source, const std::string& target,
+                         const nb::dict& values) {
+  const TranslateOptions options = options_of<TranslateOptions>(values, "hidden");
+  const nb::gil_scoped_release release;
+  return translator.hidden(source, target, options);
+}
+
+LogitLens lens(const Translator& translator, const std::string& source, const std::string& target,
+               const nb::dict& values) {
+  const TranslateOptions options = options_of<TranslateOptions>(values, "lens");
+  const nb::gil_scoped_release release;
+  return translator.lens(source, target, options);
+}
+
+Patching patch_sources(const Translator& translator, const std::string& clean, const std::string& corrupted,
+                       const nb::dict& patch, const nb::dict& values) {
+  const PatchOptions places = options_of<PatchOptions>(patch, "patch");
+  const TranslateOptions options = options_of<TranslateOptions>(values, "patch");
+  const nb::gil_scoped_release release;
+  return translator.patch(clean, corrupted, places, options);
+}
+
+BeamTrace trace(const Translator& translator, const std::string& source, const nb::dict& values) {
+  const TranslateOptions options = options_of<TranslateOptions>(values, "trace");
+  const nb::gil_scoped_release release;
+  return translator.trace(source, options);
 }
 
 // Returns a map with one kind of attention. weights: [layers, heads, rows, columns].
@@ -140,15 +169,16 @@ AttentionMap map_of(const std::string& name, bool causal, const Lines& rows, con
   return {"", "", {std::move(kind)}};
 }
 
-// Returns an array [layers, heads, rows, columns].
-nb::object weights(const AttentionKind& kind) {
+// Returns an array [layers, heads, rows, columns] of the weights or, if there are any, the values.
+nb::object numbers(const AttentionKind& kind, std::vector<float> AttentionHead::*of_head) {
+  if (!kind.layers.empty() && !kind.layers[0].empty() && (kind.layers[0][0].*of_head).empty()) return nb::none();
   const int64_t layers = static_cast<int64_t>(kind.layers.size()),
                 heads = layers ? static_cast<int64_t>(kind.layers[0].size()) : 0;
   Result result({layers, heads, static_cast<int64_t>(kind.rows.size()), static_cast<int64_t>(kind.columns.size())},
                 dtype_of<float>());
   float* to = result.data<float>();
   for (const auto& layer : kind.layers)
-    for (const AttentionHead& head : layer) to = std::copy(head.weights.begin(), head.weights.end(), to);
+    for (const AttentionHead& head : layer) to = std::copy((head.*of_head).begin(), (head.*of_head).end(), to);
   return result.release(nb::none());
 }
 
@@ -214,6 +244,10 @@ void bind_translator(nb::module_& m) {
            })
       .def("score", score)
       .def("attend", attend)
+      .def("hidden", hidden)
+      .def("lens", lens)
+      .def("patch", patch_sources)
+      .def("trace", trace)
       .def("encode", encode)
       .def("logits", logits)
       .def("languages", &Translator::languages);
@@ -227,15 +261,27 @@ void bind_translator(nb::module_& m) {
       .def_ro("causal", &AttentionKind::causal)
       .def_ro("rows", &AttentionKind::rows)
       .def_ro("columns", &AttentionKind::columns)
-      .def("weights", weights);
+      .def_prop_ro(
+          "method",
+          [](const AttentionKind& kind) { return text_of(names_of(kind.method)[static_cast<size_t>(kind.method)]); })
+      .def("weights", [](const AttentionKind& kind) { return numbers(kind, &AttentionHead::weights); })
+      .def("values", [](const AttentionKind& kind) { return numbers(kind, &AttentionHead::values); });
+  nb::class_<TokenAttribution>(m, "TokenAttribution")
+      .def_prop_ro("piece", [](const TokenAttribution& token) { return text_of(token.piece); })
+      .def_ro("log_probability", &TokenAttribution::log_probability)
+      .def_ro("baseline", &TokenAttribution::baseline)
+      .def_ro("sum", &TokenAttribution::sum);
   m.def("map_of", map_of);
   nb::class_<AttentionMap>(m, "AttentionMap")
       .def_prop_ro("source", [](const AttentionMap& map) { return text_of(map.source); })
       .def_prop_ro("target", [](const AttentionMap& map) { return text_of(map.target); })
       .def_ro("kinds", &AttentionMap::kinds)
+      .def_ro("tokens", &AttentionMap::tokens)
       .def("merge_words", merge_words)
-      .def("to_text", [](const AttentionMap& map, size_t kind, int layer,
-                         int head) { return attention_to_text(map.kinds.at(kind), layer, head); })
+      .def("to_text",
+           [](const AttentionMap& map, size_t kind, int layer, int head, bool mean, bool numbers) {
+             return attention_to_text(map.kinds.at(kind), layer, head, {mean, numbers});
+           })
       .def("to_html", attention_to_html)
       .def("to_json", attention_to_json);
 }

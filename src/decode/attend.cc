@@ -1,5 +1,13 @@
 #include "decode/attend.h"
 
+#include <utility>
+
+#include "analysis/attention_flow.h"
+#include "analysis/attribution.h"
+#include "analysis/rollout.h"
+#include "core/fail.h"
+#include "core/fields.h"
+#include "core/json.h"
 #include "core/to_size.h"
 
 namespace qkv {
@@ -31,17 +39,22 @@ AttentionKind encoder_kind(const Transformer<float>& model, const Transformer<fl
 
 }  // namespace
 
+AttendedTokens attended_tokens(const Transformer<float>& model, const AttendRequest& request) {
+  std::vector<int32_t> read = request.start;
+  read.insert(read.end(), request.target_ids.begin(), request.target_ids.end());
+  AttendedTokens tokens;
+  tokens.predicted.assign(read.begin() + (request.start.empty() ? 0 : 1), read.end());
+  tokens.predicted.push_back(request.end);
+  if (model.config().has_encoder()) tokens.source.append(request.source_ids);
+  tokens.target.append(read);
+  return tokens;
+}
+
 AttentionMap attention_map(const Transformer<float>& model, const AttendRequest& request, Arena& arena,
                            const PiecesOf& pieces) {
   const Arena::Scope scope(arena);
-  std::vector<int32_t> read = request.start;
-  read.insert(read.end(), request.target_ids.begin(), request.target_ids.end());
-  std::vector<int32_t> predicted(read.begin() + (request.start.empty() ? 0 : 1), read.end());
-  predicted.push_back(request.end);
-  Packed source, target;
-  if (model.config().has_encoder()) source.append(request.source_ids);
-  target.append(read);
-
+  const auto [source, target, predicted] = attended_tokens(model, request);
+  const std::vector<int32_t>& read = target.ids;
   Context context{arena};
   Transformer<float>::Saved saved;
   model.forward(source, target, context, saved);
@@ -63,6 +76,38 @@ AttentionMap attention_map(const Transformer<float>& model, const AttendRequest&
   if (!encodes) return {"", "", {std::move(decoder)}};
   AttentionKind encoder = encoder_kind(model, saved, source, source_pieces);
   return {"", "", {std::move(encoder), std::move(decoder), std::move(cross)}};
+}
+
+void check(const AttributionOptions& options) {
+  check_ranges(options);
+  const bool integrates = options.method == AttentionMethod::integrated;
+  if (!integrates && options.steps != AttributionOptions().steps)
+    fail("steps must not be set if method is {}; only integrated has steps (is {})", name_of(options.method),
+         options.steps);
+  if (!attributes(options.method) && !options.baseline.empty())
+    fail("baseline must not be set if method is {}; only gradient and integrated have a baseline (is {})",
+         name_of(options.method), excerpt(options.baseline));
+}
+
+AttentionMap map_by_method(const Transformer<float>& model, const AttendRequest& request,
+                           const AttributionOptions& options, Arena& arena, const PiecesOf& pieces) {
+  if (!attributes(options.method)) return over_layers(attention_map(model, request, arena, pieces), options.method);
+  auto [source, target, predicted] = attended_tokens(model, request);
+  if (!model.config().has_encoder()) predicted.pop_back();  // a text has no end
+  return attribution_map(
+      model,
+      {std::move(source), std::move(target), std::move(predicted), request.source_baseline, request.target_baseline},
+      options, arena, pieces);
+}
+
+bool attributes(AttentionMethod method) {
+  return method == AttentionMethod::gradient || method == AttentionMethod::integrated;
+}
+
+AttentionMap over_layers(AttentionMap weights, AttentionMethod method) {
+  if (method == AttentionMethod::rollout) return attention_rollout(weights);
+  if (method == AttentionMethod::flow) return attention_flow(weights);
+  return weights;
 }
 
 AttentionMap encoder_attention_map(const Transformer<float>& model, std::span<const int32_t> ids, Arena& arena,

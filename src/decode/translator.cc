@@ -6,8 +6,12 @@
 #include <tuple>
 #include <utility>
 
+#include "analysis/hidden_states.h"
+#include "analysis/logit_lens.h"
+#include "analysis/patching.h"
 #include "core/fail.h"
 #include "core/fields.h"
+#include "core/json.h"
 #include "core/system/start_thread.h"
 #include "core/to_size.h"
 #include "decode/attend.h"
@@ -253,35 +257,145 @@ std::vector<Translation> Translator::score(const std::vector<std::string>& sourc
   return scored;
 }
 
-AttentionMap Translator::attend(const std::string& source, const std::string& target,
-                                const TranslateOptions& options) const {
-  const State& s = *state_;
-  s.check(options);
-  const SentenceEdges edges = s.text.edges(options);
-  const auto check_length = [longest = s.models.config().max_length](const char* side, size_t length) {
-    if (std::cmp_greater(length, longest)) fail("{} must have at most {} tokens (has {})", side, longest, length);
-  };
-  AttendRequest request;
-  request.source_ids = s.text.source_ids(s.text.prepare(source), edges);
-  if (request.source_ids.empty()) fail("source is empty");
-  check_length("source", request.source_ids.size());
+AttendedPair Translator::State::attended_pair(const Translator& translator, const std::string& source,
+                                              const std::string& target, const TranslateOptions& options) const {
+  check(options);
+  const SentenceEdges edges = text.edges(options);
+  AttendedPair pair;
+  AttendRequest& request = pair.request;
+  request.source_ids = whole_source("source", source, edges);
   TranslateOptions as_line = options;
   as_line.sentences = Sentences::line;
   as_line.protected_parts = ProtectedParts::none;
   as_line.protect.clear();
-  const std::string translation = target.empty() ? translate({source}, as_line).front().text() : s.text.prepare(target);
-  request.target_ids = s.text.target_ids(translation);
+  pair.translation = target.empty() ? translator.translate({source}, as_line).front().text() : text.prepare(target);
+  request.target_ids = text.target_ids(pair.translation);
   request.start = edges.start;
-  request.end = s.text.tokens().end;
-  check_length("target", request.target_ids.size() + edges.start.size());
+  request.end = text.tokens().end;
+  check_whole("target", request.target_ids.size() + edges.start.size());
+  return pair;
+}
+
+void Translator::State::check_whole(const char* name, size_t length) const {
+  const int64_t longest = models.config().max_length;
+  if (std::cmp_greater(length, longest)) fail("{} must have at most {} tokens (has {})", name, longest, length);
+}
+
+std::vector<int32_t> Translator::State::whole_source(const char* name, const std::string& source,
+                                                     const SentenceEdges& edges) const {
+  std::vector<int32_t> ids = text.source_ids(text.prepare(source), edges);
+  if (ids.empty()) fail("{} is empty", name);
+  check_whole(name, ids.size());
+  return ids;
+}
+
+std::vector<int32_t> Translator::State::target_tokens(const char* name, const std::string& target) const {
+  std::vector<int32_t> ids = text.target_ids(text.prepare(target));
+  if (ids.empty() && !target.empty()) fail("{} has no tokens", name);
+  return ids;
+}
+
+AttentionMap Translator::attend(const std::string& source, const std::string& target, const TranslateOptions& options,
+                                const AttributionOptions& attribution) const {
+  const State& s = *state_;
+  qkv::check(attribution);
+  AttendedPair pair = s.attended_pair(*this, source, target, options);
+  if (!attribution.baseline.empty()) {
+    const auto first = [&, baseline = s.text.prepare(attribution.baseline)](const Tokenizer& tokenizer) {
+      const std::vector<int32_t> ids = tokenizer.encode(baseline);
+      if (ids.empty()) fail("baseline has no tokens");
+      return ids.front();
+    };
+    pair.request.source_baseline = first(s.text.tokenizers().source);
+    pair.request.target_baseline = first(s.text.tokenizers().target);
+  }
   const ArenaPool::Lease lease(s.arenas, 1);
   AttentionMap map =
-      attention_map(s.models.front().host(), request, lease.front(), [&](std::span<const int32_t> ids, bool of_source) {
-        return (of_source ? s.text.tokenizers().source : s.text.tokenizers().target).pieces(ids);
-      });
+      map_by_method(s.models.front().host(), pair.request, attribution, lease.front(),
+                    [&](std::span<const int32_t> ids, bool of_source) { return s.pieces(ids, of_source); });
   map.source = source;
-  map.target = translation;
+  map.target = pair.translation;
   return map;
+}
+
+TranslationStates Translator::hidden(const std::string& source, const std::string& target,
+                                     const TranslateOptions& options) const {
+  const State& s = *state_;
+  const AttendedPair pair = s.attended_pair(*this, source, target, options);
+  const Transformer<float>& model = s.models.front().host();
+  const AttendedTokens tokens = attended_tokens(model, pair.request);
+  const ArenaPool::Lease lease(s.arenas, 1);
+  const Arena::Scope scope(lease.front());
+  Context context{.arena = lease.front(), .inference = true};
+  Transformer<float>::Saved saved;
+  model.forward(tokens.source, tokens.target, context, saved);
+  return {pair.translation, states_of(saved.encoder, saved.memory, s.pieces(tokens.source.ids, true)),
+          states_of(saved.decoder, saved.h, s.pieces(tokens.target.ids, false))};
+}
+
+LogitLens Translator::lens(const std::string& source, const std::string& target,
+                           const TranslateOptions& options) const {
+  const State& s = *state_;
+  const AttendedPair pair = s.attended_pair(*this, source, target, options);
+  const Transformer<float>& model = s.models.front().host();
+  const AttendedTokens tokens = attended_tokens(model, pair.request);
+  const ArenaPool::Lease lease(s.arenas, 1);
+  LogitLens lens = logit_lens(model, tokens.source, tokens.target, lease.front(),
+                              [&](std::span<const int32_t> ids) { return s.pieces(ids, false); });
+  lens.source = source;
+  lens.target = pair.translation;
+  return lens;
+}
+
+BeamTrace Translator::trace(const std::string& source, const TranslateOptions& options) const {
+  const State& s = *state_;
+  if (options.sampling) fail("sampling must be false: a trace is of beam search");
+  s.check(options);
+  const SentenceEdges edges = s.text.edges(options);
+  const std::vector<int32_t> ids = s.whole_source("source", source, edges);
+  SearchOptions search = s.text.search_options(options);
+  search.n_best = 1;
+  BeamTrace trace{source, "", search.beam, search.length_penalty, {}};
+  const auto traced = [&](const SearchStep::Hypothesis& h) {
+    return TracedHypothesis{s.pieces({&h.token, 1}, false).front(), h.parent, h.token_log_probability,
+                            h.log_probability, h.score};
+  };
+  search.on_step = [&](const SearchStep& step) {
+    TracedStep& to = trace.steps.emplace_back();
+    for (const SearchStep::Hypothesis& h : step.live) to.live.push_back(traced(h));
+    for (const SearchStep::Hypothesis& h : step.ended) to.ended.push_back(traced(h));
+  };
+  const ArenaPool::Lease lease(s.arenas, 1);
+  const std::vector<Decoded> found = n_best(s.models, {{ids, {}, edges.start}}, search, lease.front()).front();
+  if (found.empty()) fail("the model's output is not a number");
+  trace.translation = s.text.tokenizers().target.decode(found.front().ids);
+  return trace;
+}
+
+Patching Translator::patch(const std::string& clean, const std::string& corrupted, const PatchOptions& patch,
+                           const TranslateOptions& options) const {
+  const State& s = *state_;
+  check_ranges(patch);
+  s.check(options);
+  const SentenceEdges edges = s.text.edges(options);
+  PatchedTexts texts{s.whole_source("clean", clean, edges), s.whole_source("corrupted", corrupted, edges)};
+  check_patched_texts(s.pieces(texts.clean, true), s.pieces(texts.corrupted, true));
+  texts.target = edges.start;
+  for (const int32_t id : s.target_tokens("prefix", patch.prefix)) texts.target.push_back(id);
+  s.check_whole("prefix", texts.target.size());
+  if (!patch.answer.empty()) texts.answer = s.target_tokens("answer", patch.answer).front();
+  if (!patch.wrong.empty()) texts.wrong = s.target_tokens("wrong", patch.wrong).front();
+  const auto piece = [&](int32_t id) { return s.pieces({&id, 1}, false).front(); };
+  if (texts.answer && texts.answer == texts.wrong)
+    fail("answer and wrong begin with the same token, {}", excerpt(piece(*texts.answer)));
+  const ArenaPool::Lease lease(s.arenas, 1);
+  Patching found = patch_activations(s.models.front().host(), texts, patch.part, patch.stack, lease.front());
+  const bool in_encoder = found.stack == PatchedStack::encoder;
+  found.clean = s.pieces(in_encoder ? texts.clean : texts.target, in_encoder);
+  found.corrupted = s.pieces(in_encoder ? texts.corrupted : texts.target, in_encoder);
+  found.answer = piece(*texts.answer);
+  if (texts.wrong) found.wrong = piece(*texts.wrong);
+  return found;
 }
 
 // ---- The encoder's output and the logits of given targets, as rows of numbers

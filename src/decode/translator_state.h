@@ -11,6 +11,7 @@
 
 #include "core/arena_pool.h"
 #include "core/fail.h"
+#include "decode/attend.h"
 #include "decode/engine/ensemble.h"
 #include "decode/translation_text.h"
 #include "io/runs/run.h"
@@ -23,6 +24,12 @@ struct ForcedPairs {
   std::vector<LinePart> parts;
   std::vector<std::vector<int32_t>> targets;
   std::vector<ForcedInput> inputs;
+};
+
+// The tokens of a source and a target, which is the translation.
+struct AttendedPair {
+  AttendRequest request;
+  std::string translation;
 };
 
 struct Translator::State {
@@ -47,8 +54,25 @@ struct Translator::State {
   // Computes the attention of the hypotheses that need it.
   void find_attention(std::span<LinePart* const> parts, const TranslateOptions& options, Arena& arena) const;
 
+  // Returns the spelling of the tokens of a side.
+  std::vector<std::string> pieces(std::span<const int32_t> ids, bool of_source) const {
+    return (of_source ? text.tokenizers().source : text.tokenizers().target).pieces(ids);
+  }
+
   // Returns the tokens of a target.
   std::vector<int32_t> target_ids(const Target& target) const;
+
+  // Throws Error, naming the text, if it has more tokens than the model reads.
+  void check_whole(const char* name, size_t length) const;
+  // Returns the tokens of a source. Throws Error, naming it, if it is empty or too long.
+  std::vector<int32_t> whole_source(const char* name, const std::string& source, const SentenceEdges& edges) const;
+  // Returns the tokens of a part of a target. Throws Error, naming it, if it has none but is not empty.
+  std::vector<int32_t> target_tokens(const char* name, const std::string& target) const;
+
+  // Returns the tokens of a source and a target; of an empty one, those of the translation by `translator`, whose state
+  // this is. Throws Error as Translator::attend does.
+  AttendedPair attended_pair(const Translator& translator, const std::string& source, const std::string& target,
+                             const TranslateOptions& options) const;
 
   // Throws Error for an option out of range, for a source that is empty or too long, and for a target that is too long,
   // and unless there is one target for each source.

@@ -1,9 +1,12 @@
 // The attention map as a self-contained HTML page, made of the files in src/eval/assets. The server's page shares those
 // named attention_view. The data are JSON; the weights of each head are base64 of 16-bit integers, round(65535 w).
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "core/fields.h"
 #include "core/placeholders.h"
 #include "eval/assets/attention.css.h"
 #include "eval/assets/attention.html.h"
@@ -65,7 +68,8 @@ std::string attention_to_html(const AttentionMap& map) {
       for (const AttentionHead& head : layer) heads.push_back(packed(head.weights));
       layers.push_back(std::move(heads));
     }
-    kinds.push_back({{"name", kind.name},
+    const bool named = kind.method != AttentionMethod::weights;
+    kinds.push_back({{"name", named ? fmt::format("{}-{}", kind.name, name_of(kind.method)) : kind.name},
                      {"causal", kind.causal},
                      {"rows", axis(kind.rows)},
                      {"columns", axis(kind.columns)},
@@ -74,10 +78,11 @@ std::string attention_to_html(const AttentionMap& map) {
   const nlohmann::json data = {{"source", map.source}, {"target", map.target}, {"kinds", std::move(kinds)}};
   const std::string style = std::string(kAttentionCss).append(kAttentionViewCss);
   const std::string script = std::string(kAttentionViewJs).append("\n").append(kAttentionJs);
-  return fill_in(kAttentionHtml, {{"{{style}}", style},
-                                  {"{{view}}", kAttentionViewHtml},
-                                  {"{{data}}", inside_script(data.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace))},
-                                  {"{{script}}", script}});
+  return fill_in(kAttentionHtml,
+                 {{"{{style}}", style},
+                  {"{{view}}", kAttentionViewHtml},
+                  {"{{data}}", inside_script(data.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace))},
+                  {"{{script}}", script}});
 }
 
 }  // namespace qkv

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <string_view>
+#include <utility>
 
 #include "core/fail.h"
 
@@ -26,16 +27,20 @@ bool stands_alone(std::string_view piece) {
   return piece.size() > 2 && piece.starts_with('<') && piece.ends_with('>') && piece != "<unk>" && !is_byte(piece);
 }
 
+enum class MergedRows { average, sum };
+
 std::vector<float> merge(const std::vector<float>& weights, size_t columns, const std::vector<Word>& row_words,
-                         const std::vector<Word>& column_words) {
+                         const std::vector<Word>& column_words, MergedRows merged_rows) {
   std::vector<float> merged;
+  if (weights.empty()) return merged;
   merged.reserve(row_words.size() * column_words.size());
   for (const Word& row : row_words)
     for (const Word& column : column_words) {
       double sum = 0;
       for (size_t i = row.begin; i < row.end; i++)
         for (size_t j = column.begin; j < column.end; j++) sum += weights[i * columns + j];
-      merged.push_back(static_cast<float>(sum / static_cast<double>(row.end - row.begin)));
+      const auto rows = static_cast<double>(merged_rows == MergedRows::average ? row.end - row.begin : 1);
+      merged.push_back(static_cast<float>(sum / rows));
     }
   return merged;
 }
@@ -48,6 +53,24 @@ std::vector<std::string> merged_pieces(const std::vector<std::string>& pieces, c
   return merged;
 }
 
+std::vector<TokenAttribution> merge_tokens(const std::vector<TokenAttribution>& tokens) {
+  std::vector<std::string> pieces;
+  for (const TokenAttribution& token : tokens) pieces.push_back(token.piece);
+  std::vector<TokenAttribution> merged;
+  const std::vector<Word> words = words_of(pieces);
+  std::vector<std::string> names = merged_pieces(pieces, words);
+  for (size_t w = 0; w < words.size(); w++) {
+    TokenAttribution& to = merged.emplace_back();
+    to.piece = std::move(names[w]);
+    for (size_t i = words[w].begin; i < words[w].end; i++) {
+      to.log_probability += tokens[i].log_probability;
+      to.baseline += tokens[i].baseline;
+      to.sum += tokens[i].sum;
+    }
+  }
+  return merged;
+}
+
 }  // namespace
 
 void check(const AttentionKind& kind) {
@@ -57,10 +80,15 @@ void check(const AttentionKind& kind) {
   if (kind.layers.empty()) fail("attention map \"{}\": has no layers", kind.name);
   for (size_t l = 0; l < kind.layers.size(); l++) {
     if (kind.layers[l].empty()) fail("attention map \"{}\": layer {} has no heads", kind.name, l + 1);
-    for (size_t h = 0; h < kind.layers[l].size(); h++)
-      if (kind.layers[l][h].weights.size() != R * C)
+    for (size_t h = 0; h < kind.layers[l].size(); h++) {
+      const auto& [weights, values] = kind.layers[l][h];
+      if (weights.size() != R * C)
         fail("attention map \"{}\": layer {}, head {} must have {} x {} weights (has {})", kind.name, l + 1, h + 1, R,
-             C, kind.layers[l][h].weights.size());
+             C, weights.size());
+      if (!values.empty() && values.size() != R * C)
+        fail("attention map \"{}\": layer {}, head {} must have {} x {} values or none (has {})", kind.name, l + 1,
+             h + 1, R, C, values.size());
+    }
   }
 }
 
@@ -95,17 +123,20 @@ std::vector<Word> words_of(const std::vector<std::string>& pieces) {
 AttentionMap merge_words(const AttentionMap& map) {
   check(map);
   AttentionMap merged{map.source, map.target, {}};
+  if (!map.tokens.empty()) merged.tokens = merge_tokens(map.tokens);
   for (const AttentionKind& kind : map.kinds) {
     const std::vector<Word> rows = words_of(kind.rows), columns = words_of(kind.columns);
     AttentionKind& to = merged.kinds.emplace_back();
     to.name = kind.name;
     to.causal = kind.causal;
+    to.method = kind.method;
     to.rows = merged_pieces(kind.rows, rows);
     to.columns = merged_pieces(kind.columns, columns);
     for (const std::vector<AttentionHead>& layer : kind.layers) {
       std::vector<AttentionHead>& heads = to.layers.emplace_back();
       for (const AttentionHead& head : layer)
-        heads.push_back({merge(head.weights, kind.columns.size(), rows, columns)});
+        heads.push_back({merge(head.weights, kind.columns.size(), rows, columns, MergedRows::average),
+                         merge(head.values, kind.columns.size(), rows, columns, MergedRows::sum)});
     }
   }
   return merged;

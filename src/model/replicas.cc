@@ -48,12 +48,12 @@ void Replicas::add_gradients(const Transformer<float>& model, int64_t count) con
   });
 }
 
-// The first slice with an output that is not finite counts.
-void Replicas::take_checks(const Batch& batch, const Context& c) const {
+void Replicas::take_probes(const Batch& batch, const Context& c) const {
   const bool has_source = batch.source.sequences() > 0;
-  for (size_t i = 0; i < checks_.size(); i++) {
+  for (size_t i = 0; i < probes_.size(); i++) {
     const int64_t first = slices_[i];
-    c.check->take(checks_[i], has_source ? batch.source.offsets[to_size(first)] : 0, batch.labels_before(first));
+    if (probes_[i])
+      c.probe->take(*probes_[i], has_source ? batch.source.offsets[to_size(first)] : 0, batch.labels_before(first));
   }
 }
 
@@ -63,7 +63,8 @@ Loss Replicas::loss_and_gradient(const Transformer<float>& model, const Batch& b
   slice(batch);
   const auto slices = std::ssize(slices_) - 1, count = std::min<int64_t>(slices, kMaxReplicas);
   make_replicas(model, to_size(count));
-  checks_.assign(c.check ? to_size(slices) : 0, {});
+  probes_.clear();
+  for (int64_t i = 0; i < slices && c.probe; i++) probes_.push_back(c.probe->of_part());
   parallel_for_throwing(count, [&](int64_t r) {
     const Transformer<float>& replica = *replicas_[to_size(r)];
     Worker& worker = workers_[to_size(thread_number())];
@@ -74,12 +75,12 @@ Loss Replicas::loss_and_gradient(const Transformer<float>& model, const Batch& b
       copy_sequences(batch, begin, end, worker.slice);
       const uint64_t seed = c.seed + static_cast<uint64_t>(i + 1) * 0x9E3779B97F4A7C15u;
       Context context{worker.arena, c.training, seed, c.step, c.recompute, c.int8};
-      if (c.check) context.check = &checks_[to_size(i)];
+      if (c.probe) context.probe = probes_[to_size(i)].get();
       const Arena::Scope scope(worker.arena);
       loss += loss_of(replica, worker.slice, batch.labels_before(begin), context);
     }
   });
-  take_checks(batch, c);
+  take_probes(batch, c);
   add_gradients(model, count);
   Loss total;
   for (const Loss& loss : losses_) total += loss;

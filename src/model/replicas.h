@@ -34,7 +34,7 @@ class Replicas {
   void slice(const Batch& batch);
   void make_replicas(const Transformer<float>& model, size_t count);
   void add_gradients(const Transformer<float>& model, int64_t count) const;
-  void take_checks(const Batch& batch, const Context& c) const;
+  void take_probes(const Batch& batch, const Context& c) const;
 
   struct Worker {
     Arena arena;
@@ -42,9 +42,9 @@ class Replicas {
   };
   std::deque<Worker> workers_;  // one per thread
   std::vector<std::unique_ptr<Transformer<float>>> replicas_;
-  std::vector<int64_t> slices_;      // the first sequence of each slice, then the number of sequences
-  std::vector<Loss> losses_;         // of the replicas
-  std::vector<FiniteCheck> checks_;  // of the slices, if the context has a check
+  std::vector<int64_t> slices_;                 // the first sequence of each slice, then the number of sequences
+  std::vector<Loss> losses_;                    // of the replicas
+  std::vector<std::unique_ptr<Probe>> probes_;  // of the slices
 };
 
 }  // namespace qkv

@@ -28,7 +28,7 @@ Layer<Real>::Layer(ParameterList<Real>& list, const std::string& name, int64_t i
 template <class Real>
 template <class Attend>
 Matrix<Real> Layer<Real>::forward_parallel(Matrix<const Real> x, Context& c, Saved& s, Attend&& attend) const {
-  FiniteCheck::Part part(c.check, "self-attention");
+  Probe::Part part(c.probe, "self-attention");
   const Matrix<const Real> n = self_attention_residual_.input(x, c, s.self_attention_residual);
   const Matrix<const Real> m = shares_norm() ? n : feed_forward_residual_.input(x, c, s.feed_forward_residual);
   const Matrix<Real> y = self_attention_residual_.add(x, attend(n), c);
@@ -40,7 +40,7 @@ template <class Real>
 void Layer<Real>::backward_parallel(Matrix<Real> gradient, const VisibleKeys<Real>& self, Context& c,
                                     const Saved& s) const {
   const Arena::Scope scope(c.arena);
-  FiniteCheck::Part part(c.check, "feed-forward");
+  Probe::Part part(c.probe, "feed-forward");
   const Matrix<Real> dm = c.arena.matrix<Real>(gradient.rows, gradient.cols);
   feed_forward_residual_.add_backward(gradient, c, dm);
   feed_forward_.backward(dm, dm, false, c, s.feed_forward);
@@ -64,7 +64,7 @@ Matrix<Real> Layer<Real>::forward(Matrix<const Real> x, Matrix<const Real> memor
     return forward_parallel(x, c, s, [&](Matrix<const Real> n) {
       return self_attention_.forward(n, n, self, causal_, c, s.self_attention);
     });
-  FiniteCheck::Part part(c.check, "self-attention");
+  Probe::Part part(c.probe, "self-attention");
   Matrix<Real> y = self_attention_residual_.forward(x, c, s.self_attention_residual, [&](Matrix<const Real> h) {
     return self_attention_.forward(h, keys_input(x, h), self, causal_, c, s.self_attention);
   });
@@ -82,7 +82,7 @@ template <class Real>
 void Layer<Real>::backward(Matrix<Real> gradient, Matrix<Real> dmemory, const VisibleKeys<Real>& self,
                            const VisibleKeys<Real>& cross, Context& c, const Saved& s) const {
   if (is_parallel()) return backward_parallel(gradient, self, c, s);
-  FiniteCheck::Part part(c.check, "feed-forward");
+  Probe::Part part(c.probe, "feed-forward");
   feed_forward_residual_.backward(gradient, c, s.feed_forward_residual,
                                   [&](Matrix<const Real> d, Matrix<Real> dx, bool accumulate) {
                                     feed_forward_.backward(d, dx, accumulate, c, s.feed_forward);
@@ -172,21 +172,29 @@ Stack<Real>::Stack(ParameterList<Real>& list, const std::string& name, int64_t l
 }
 
 template <class Real>
-Matrix<Real> Stack<Real>::forward(Matrix<const Real> x, Matrix<const Real> memory, const VisibleKeys<Real>& self,
-                                  const VisibleKeys<Real>& cross, Context& c, Saved& s) const {
+Matrix<Real> Stack<Real>::forward_from(int64_t first, Matrix<const Real> x, Matrix<const Real> memory,
+                                       const VisibleKeys<Real>& self, const VisibleKeys<Real>& cross, Context& c,
+                                       Saved& s) const {
   s.layers = c.arena.objects<typename Layer<Real>::Saved>(layers_.size());
   s.inputs = c.arena.objects<Matrix<const Real>>(layers_.size());
   s.memory = memory;
   Matrix<Real> y;
-  for (size_t i = 0; i < layers_.size(); i++) {
+  for (size_t i = to_size(first); i < layers_.size(); i++) {
     s.inputs[i] = x;
     c.use(ends_[i]);
-    const FiniteCheck::Part part(c.check, "layer", static_cast<int64_t>(i));
+    const Probe::Part part(c.probe, "layer", static_cast<int64_t>(i));
     const auto layer = [&] { return layers_[i].forward(x, memory, self, cross, c, s.layers[i]); };
     x = y = c.recompute ? result_only<Real>(x, c, layer) : layer();
+    c.probed("state", y);
   }
   c.use(end_);
   return norm_ ? norm_->forward(y, c, s.norm) : y;
+}
+
+template <class Real>
+Matrix<const Real> Stack<Real>::final_norm(Matrix<const Real> x, Context& c) const {
+  typename Norm<Real>::Saved s;
+  return norm_ ? Matrix<const Real>(norm_->forward(x, c, s)) : x;
 }
 
 template <class Real>
@@ -195,7 +203,7 @@ void Stack<Real>::backward(Matrix<Real> gradient, Matrix<Real> dmemory, const Vi
   if (norm_) norm_->backward(gradient, c, s.norm);
   for (size_t i = layers_.size(); i-- > 0;) {
     const Arena::Scope scope(c.arena);
-    const FiniteCheck::Part part(c.check, "layer", static_cast<int64_t>(i));
+    const Probe::Part part(c.probe, "layer", static_cast<int64_t>(i));
     if (c.recompute) layers_[i].forward(s.inputs[i], s.memory, self, cross, c, s.layers[i]);
     layers_[i].backward(gradient, dmemory, self, cross, c, s.layers[i]);
     c.complete(i > 0 ? ends_[i - 1] : first_);

@@ -106,7 +106,12 @@ class Stack {
 
   // Applies the layers one after the other, then the final norm (if any). Arguments are those of Layer.
   Matrix<Real> forward(Matrix<const Real> x, Matrix<const Real> memory, const VisibleKeys<Real>& self,
-                       const VisibleKeys<Real>& cross, Context& c, Saved& s) const;
+                       const VisibleKeys<Real>& cross, Context& c, Saved& s) const {
+    return forward_from(0, x, memory, self, cross, c, s);
+  }
+  // The same from layer `first` on, whose input is x. A backward pass needs all layers.
+  Matrix<Real> forward_from(int64_t first, Matrix<const Real> x, Matrix<const Real> memory,
+                            const VisibleKeys<Real>& self, const VisibleKeys<Real>& cross, Context& c, Saved& s) const;
   void backward(Matrix<Real> gradient, Matrix<Real> dmemory, const VisibleKeys<Real>& self,
                 const VisibleKeys<Real>& cross, Context& c, const Saved& s) const;
   // Returns forward's result for the last row of each sequence, [sequences, d], without saving anything for backward.
@@ -115,6 +120,9 @@ class Stack {
   Matrix<Real> step(Matrix<Real> x, const CachedKeys& self, const CachedKeys& cross,
                     const std::vector<typename Layer<Real>::Cache>& caches, std::span<const int32_t> new_rows,
                     Context& c) const;
+
+  // Applies the final norm, if any, to rows of hidden states.
+  Matrix<const Real> final_norm(Matrix<const Real> x, Context& c) const;
 
   const std::deque<Layer<Real>>& layers() const { return layers_; }
   int64_t first_parameter() const { return first_; }  // its number in the list

@@ -2,7 +2,7 @@
 
 #include "core/to_size.h"
 #include "model/batch_slice.h"
-#include "model/layers/finite_check.h"
+#include "model/layers/probe.h"
 #include "ops/rows.h"
 
 namespace qkv {
@@ -39,7 +39,7 @@ void TextParts<Real>::part_outputs(const Transformer<Real>& model, const Batch& 
   for (size_t part = 0; part + 1 < parts_.size(); part++) {
     const Arena::Scope scope(c.arena);
     Context own = begin_part(batch, part, c);
-    own.check = nullptr;  // a second pass computes the same
+    own.probe = nullptr;  // a second pass computes the same
     copy_rows<Real>(model.text_outputs(part_, own), v.row_range(parts_[part], parts_[part + 1]));
   }
 }
@@ -58,16 +58,16 @@ Loss TextParts<Real>::loss_and_gradient(const Transformer<Real>& model, const Ba
   for (size_t part = 0; part < parts; part++) {
     const Packed& texts = batch.labelled();
     const int32_t first = texts.offsets[to_size(parts_[part])];
-    FiniteCheck check;
     Context own = begin_part(batch, part, c);
-    if (c.check) own.check = &check;
+    const std::unique_ptr<Probe> probe = c.probe ? c.probe->of_part() : nullptr;
+    own.probe = probe.get();
     if (part + 1 < parts) own.on_complete = {};
     const auto of_part = [&](Matrix<const Real>, Matrix<Real> dpart) {
       copy_rows<Real>(dv.row_range(parts_[part], parts_[part + 1]), dpart);
       return Loss();
     };
     model.text_loss_and_gradient(part_, of_part, own);
-    if (c.check) c.check->take(check, first, first);
+    if (probe) c.probe->take(*probe, first, first);
   }
   return loss;
 }

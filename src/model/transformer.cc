@@ -186,7 +186,8 @@ Transformer<Real>::Transformer(const ModelConfig& config, const ItemInputs& item
                     ? parameters_.add("item_features.weight", {items.features, config.d_model}, Init::zeros(), 8)
                     : nullptr),
       trunk_parameters_(std::ssize(parameters_.all())),
-      text_head_(make_text_head<Real>(parameters_, config, head, sites_)) {
+      text_head_(make_text_head<Real>(head.apart ? adapters_ : parameters_, config, head, sites_)) {
+  head_end_ = std::ssize(head_parameters().list.all());
   parameters_.allocate();
 }
 
@@ -194,6 +195,12 @@ template <class Real>
 std::unique_ptr<Transformer<Real>> Transformer<Real>::make_replica() const {
   return std::unique_ptr<Transformer>(
       new Transformer(config_, items_, text_head_ ? text_head_->config() : TextHeadConfig(), positions_));
+}
+
+template <class Real>
+typename Transformer<Real>::HeadParameters Transformer<Real>::head_parameters() const {
+  const bool is_apart = text_head_ && text_head_->config().apart;
+  return {is_apart ? adapters_ : parameters_, is_apart ? 0 : trunk_parameters_, head_end_};
 }
 
 template <class Real>
@@ -224,7 +231,7 @@ void Transformer<Real>::encode(const Packed& source, Context& c, Saved& s) const
   check_side("source", source, config_.source_vocab, config_.max_length);
   check_types(source, config_.token_types);
   c.use(encoder_->first_parameter());
-  const FiniteCheck::Part part(c.check, "encoder", TokenSide::source);
+  const Probe::Part part(c.probe, "encoder", TokenSide::source);
   const Matrix<Real> x = source_embedding_->forward(
       source.ids, source.positions, types_of(source, config_.token_types, c.arena), c, s.source_embedding);
   c.positions = source.positions;
@@ -252,7 +259,7 @@ void Transformer<Real>::forward(const Packed& source, const Packed& target, Cont
     encode(source, c, s);
   else
     c.use(decoder_->first_parameter());
-  const FiniteCheck::Part part(c.check, "decoder", TokenSide::target);
+  const Probe::Part part(c.probe, "decoder", TokenSide::target);
   const Matrix<Real> y = target_embedding_->forward(target.ids, target.positions, target.gaps, c, s.target_embedding);
   c.positions = target.positions;
   s.h = decoder_->forward(y, s.memory, sequences_of(target, target), sequences_of(target, source), c,
@@ -327,7 +334,7 @@ Matrix<Real> Transformer<Real>::text_outputs(const Batch& batch, Context& c) con
     Saved s;
     forward(batch.source, batch.target, lean, s);
     lean.use(std::ssize(parameters_.all()));
-    const FiniteCheck::Part part(c.check, "head", TokenSide::none);
+    const Probe::Part part(c.probe, "head", TokenSide::none);
     typename TextHead<Real>::Saved saved;
     copy_rows<Real>(text_head_->forward(s.h, texts.offsets, lean, saved), v);
   }
@@ -340,7 +347,7 @@ Loss Transformer<Real>::text_loss_and_gradient(const Batch& batch, LossOf loss_o
   const auto of_hidden = [&](Matrix<const Real> h, Matrix<Real> dh) {
     Loss loss;
     if constexpr (!kOnDevice<Real>) {
-      const FiniteCheck::Part part(c.check, "head", TokenSide::none);
+      const Probe::Part part(c.probe, "head", TokenSide::none);
       typename TextHead<Real>::Saved saved;
       const Matrix<Real> v = text_head_->forward(h, texts.offsets, c, saved);
       const Matrix<Real> dv = c.arena.matrix<Real>(v.rows, v.cols);
@@ -357,13 +364,13 @@ template <class Real>
 void Transformer<Real>::backward(const Batch& batch, Matrix<Real> dh, Context& c, Saved& s) const {
   const Matrix<Real> dmemory = decoder_ ? zeros<Real>(c.arena, s.memory.rows, s.memory.cols) : dh;
   if (decoder_) {
-    const FiniteCheck::Part part(c.check, "decoder", TokenSide::target);
+    const Probe::Part part(c.probe, "decoder", TokenSide::target);
     decoder_->backward(dh, dmemory, sequences_of(batch.target, batch.target), sequences_of(batch.target, batch.source),
                        c, s.decoder);
     target_embedding_->backward(dh, batch.target.ids, batch.target.positions, batch.target.gaps, c, s.target_embedding);
   }
   if (encoder_) {
-    const FiniteCheck::Part part(c.check, "encoder", TokenSide::source);
+    const Probe::Part part(c.probe, "encoder", TokenSide::source);
     c.positions = batch.source.positions;
     encoder_->backward(dmemory, {}, sequences_of(batch.source, batch.source), {}, c, s.encoder);
     source_embedding_->backward(dmemory, batch.source.ids, batch.source.positions,
@@ -406,6 +413,20 @@ Matrix<Real> Transformer<Real>::hidden(const Packed& texts, Context& c) const {
   Saved s;
   forward({}, texts, lean, s);
   return s.h;
+}
+
+template <class Real>
+Matrix<const Real> Transformer<Real>::hidden(const Packed& texts, int64_t layer, Context& c) const {
+  const int64_t layers = encoder_ ? config_.encoder_layers : config_.decoder_layers;
+  if (layer < 0 || layer > layers) fail("layer must be between 0 and {} (is {})", layers, layer);
+  Context lean = without_backward(c);
+  Saved s;
+  if (encoder_)
+    encode(texts, lean, s);
+  else
+    forward({}, texts, lean, s);
+  if (layer == layers) return encoder_ ? s.memory : s.h;
+  return (encoder_ ? s.encoder : s.decoder).inputs[to_size(layer)];
 }
 
 template <class Real>

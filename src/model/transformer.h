@@ -40,8 +40,8 @@ class Transformer {
     Matrix<Real> memory, h;  // [M, d], [N, d]: outputs of encoder and decoder
   };
 
-  // Declares and allocates the parameters, all zero; those of a text head are the last. Throws Error if
-  // check(config, items) or check(head, config) does, and for a text head on a device.
+  // Declares and allocates the parameters, all zero; those of a text head are the last, or among those of adapters if
+  // it is apart. Throws Error if check(config, items) or check(head, config) does, and for a text head on a device.
   explicit Transformer(const ModelConfig& config, const ItemInputs& items = {}, const TextHeadConfig& head = {})
       : Transformer(config, items, head, nullptr) {}
   // Creates a model like this one, with parameters of its own, that shares its tables of positions.
@@ -55,20 +55,28 @@ class Transformer {
   const ParameterList<Real>& parameters() const { return parameters_; }
   // Returns the head of an embedder or a classifier, or null without one.
   const TextHead<Real>* text_head() const { return text_head_ ? &*text_head_ : nullptr; }
+  // The parameters of the text head: the last of parameters(), or, if it is apart, the first of trained().
+  struct HeadParameters {
+    const ParameterList<Real>& list;
+    int64_t begin, end;  // in list.all()
+  };
+  HeadParameters head_parameters() const;
   // Returns the number of parameters, as counted by parameters().all(), that precede those of the text head.
   int64_t trunk_parameters() const { return trunk_parameters_; }
 
-  // Low-rank adapters (LoRA), which are trained while all other parameters are frozen. Each changes the weights of
-  // `parameters`, which are consecutive weights of one linear layer, by scale · B A. A starts random, B as zeros.
+  // Low-rank adapters (LoRA), which are trained, with a text head that is apart, while all other parameters are frozen.
+  // Each changes the weights of `parameters`, which are consecutive weights of one linear layer, by scale · B A. A
+  // starts random, B as zeros.
   struct Adapter {
     std::string name;                     // A is NAME.lora_A.weight, and B is NAME.lora_B.weight
     std::vector<std::string> parameters;  // "encoder.layers.0.self_attention.q.weight"
   };
-  // Adds adapters of this rank. Must be called before allocate_gradients(). Throws Error if the model has no such
+  // Adds adapters of this rank. Must be called once, before allocate_gradients(). Throws Error if the model has no such
   // consecutive parameters.
   void add_adapters(const std::vector<Adapter>& adapters, int64_t rank, double scale);
   bool has_adapters() const { return !adapters_.all().empty(); }
-  // Returns the parameters that are trained: those of the adapters, or all if there are none.
+  // Returns the parameters that are trained: those of a text head that is apart and of the adapters, or all without
+  // adapters.
   ParameterList<Real>& trained() { return has_adapters() ? adapters_ : parameters_; }
   const ParameterList<Real>& trained() const { return has_adapters() ? adapters_ : parameters_; }
 
@@ -113,10 +121,14 @@ class Transformer {
   // Returns the hidden states of texts, [N, d], in inference: the encoder's output, or the last hidden states of a
   // decoder-only model. Throws Error if an id or a length does not fit the model.
   Matrix<Real> hidden(const Packed& texts, Context& c) const;
+  // Returns the hidden states that enter layer number `layer`, [N, d], counted from 0; of the number of layers, what
+  // hidden(texts, c) returns.
+  Matrix<const Real> hidden(const Packed& texts, int64_t layer, Context& c) const;
 
   const Stack<Real>& encoder() const { return *encoder_; }  // requires an encoder
   const Stack<Real>& decoder() const { return *decoder_; }  // requires a decoder, as do the tables of items
   const Output<Real>& output() const { return *output_; }
+  const Parameter<Real>& source_table() const { return *source_table_; }  // its embeddings, [V, d]; requires an encoder
   // The embeddings of items, [V, d], to which those of their features are added, and the embeddings of features, [F,
   // d], or null.
   const Parameter<Real>& item_table() const { return *target_table_; }
@@ -141,7 +153,7 @@ class Transformer {
   std::optional<HeadTransform<Real>> head_;
   std::optional<Output<Real>> output_;
   const Parameter<Real>* features_;
-  int64_t trunk_parameters_;
+  int64_t trunk_parameters_, head_end_ = 0;
   std::optional<TextHead<Real>> text_head_;
 };
 

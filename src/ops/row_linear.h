@@ -29,6 +29,9 @@ constexpr float kLeastScaled = 1e-30f;  // a row of X whose largest magnitude is
 void row_linear(Matrix<const float> X, const Int8Matrix& W, const float* b, Matrix<float> Y, Arena& scratch,
                 const Epilogue<float>& epilogue = {});
 
+// y_n = x_n · w_n for each row, with the bits that row_linear gives Y(n, n). X, W: [N, in]; y: [N].
+void row_products(Matrix<const float> X, Matrix<const float> W, float* y, Arena& scratch);
+
 // Receives Y block by block, for callers that do not need all of Y in memory. place(block) returns a matrix of the
 // block's size for its values; after(block, values) is called when they are complete, on the thread that computed them.
 // Blocks begin at columns that are multiples of kSinkColumns and are that wide unless Y ends earlier; they have at most

@@ -1,5 +1,5 @@
 // The k largest logits of each row of X Wᵀ + b, in one pass over W. Each block of logits is read while it is in the
-// cache and is not kept, so memory does not grow with W. Some tokens may be hidden.
+// cache and is not kept, so memory does not grow with W. Some tokens, and logits above a limit, may be left out.
 #pragma once
 
 #include <cstdint>
@@ -20,10 +20,16 @@ struct TopKLogits {
 // The tokens that each row hides, in increasing order; empty if no row hides any.
 using HiddenTokens = std::span<const std::span<const int32_t>>;
 
+// The tokens that each row leaves out.
+struct LogitFilter {
+  HiddenTokens hidden = {};
+  std::span<const float> limits = {};  // [N], or empty: logits above the limit of their row are left out
+};
+
 // Assigns best. X: [N, in]; W: [V, in]; b: [V] or null; k ≥ 1. Logits have the same bits as those of row_linear.
-void top_k_logits(Matrix<const float> X, Matrix<const float> W, const float* b, HiddenTokens hidden,
+void top_k_logits(Matrix<const float> X, Matrix<const float> W, const float* b, const LogitFilter& filter,
                   const TopKLogits& best, Arena& scratch);
-void top_k_logits(Matrix<const float> X, const Int8Matrix& W, const float* b, HiddenTokens hidden,
+void top_k_logits(Matrix<const float> X, const Int8Matrix& W, const float* b, const LogitFilter& filter,
                   const TopKLogits& best, Arena& scratch);
 
 // Writes the tokens of a heap to row n of best, best first. Afterwards the heap is sorted and no longer a heap.

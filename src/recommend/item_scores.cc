@@ -20,14 +20,17 @@ size_t batch_size(Histories histories, int64_t max_length) {
 
 }  // namespace
 
-Matrix<float> encode_histories(const InferenceEngine& model, bool positions_from_end, Histories histories,
-                               Arena& arena) {
-  const HistoryOptions options{model.config().max_length, positions_from_end,
-                               model.host().item_inputs().gap_buckets > 0};
+Packed packed_histories(const Transformer<float>& model, bool positions_from_end, Histories histories) {
+  const HistoryOptions options{model.config().max_length, positions_from_end, model.item_inputs().gap_buckets > 0};
   Packed packed;
   for (const History& history : histories) append_history(history, options, packed);
+  return packed;
+}
+
+Matrix<float> encode_histories(const InferenceEngine& model, bool positions_from_end, Histories histories,
+                               Arena& arena) {
   Context context{.arena = arena, .inference = true};
-  return model.last_hidden(packed, context);
+  return model.last_hidden(packed_histories(model.host(), positions_from_end, histories), context);
 }
 
 void encode_histories_into(const InferenceEngine& model, bool positions_from_end, Histories histories, Matrix<float> h,

@@ -11,6 +11,9 @@ namespace qkv {
 
 using Histories = std::span<const History>;
 
+// Returns what a model reads of histories: of each the last max_length events, as HistoryOptions describes.
+Packed packed_histories(const Transformer<float>& model, bool positions_from_end, Histories histories);
+
 // Returns the last hidden state of each history, [histories, d], from the arena. Reads the last max_length events of a
 // history, as HistoryOptions describes. A row depends only on its history, bit by bit. Throws Error for an empty
 // history and for unknown items.

@@ -169,6 +169,10 @@ Recommendations Recommender::similar(std::string_view item, const RecommendOptio
   return state_->serving.similar(item, options);
 }
 
+HiddenStates Recommender::hidden(const std::vector<std::string>& history, const std::vector<int64_t>& times) const {
+  return state_->serving.hidden(history, times);
+}
+
 void Recommender::check(const RecommendOptions& options) const { state_->serving.check(options); }
 
 void check_times(std::span<const int64_t> times, size_t events) {

@@ -5,12 +5,14 @@
 #include <numeric>
 #include <utility>
 
+#include "analysis/hidden_states.h"
 #include "core/fail.h"
 #include "core/fields.h"
 #include "core/json.h"
 #include "core/sorted_unique.h"
 #include "model/inference/placed_model.h"
 #include "recommend/item_filter.h"
+#include "recommend/item_scores.h"
 #include "recommend/item_vectors.h"
 
 namespace qkv {
@@ -168,6 +170,19 @@ void RecommenderState::answer(const RecommendOptions& options, const History& hi
   if (!options.explain) return;
   auto effects = effects_of_events(items_, history, best, arena);
   for (size_t j = 0; j < effects.size(); j++) answer.items[j].effects = std::move(effects[j]);
+}
+
+HiddenStates RecommenderState::hidden(const std::vector<std::string>& history, std::span<const int64_t> times) const {
+  check_times(times, history.size());
+  std::vector<std::string> unknown, names;
+  const Events events = catalogue_.events(history, times, unknown);
+  if (!unknown.empty()) fail("history: the item {} is not in the log", excerpt(unknown.front()));
+  if (events.items.empty()) fail("history: must have an event (is empty)");
+  const ArenaPool::Lease lease(arenas_, 1);
+  const History known = events.history();
+  const Packed packed = packed_histories(*model_, items_.positions_from_end, {&known, 1});
+  for (const int32_t item : packed.ids) names.push_back(catalogue_.items().names()[to_size(item)]);
+  return hidden_states(*model_, packed, lease.front(), std::move(names));
 }
 
 Recommendations RecommenderState::similar(std::string_view item, const RecommendOptions& options) const {

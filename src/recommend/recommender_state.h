@@ -69,6 +69,7 @@ class RecommenderState {
 
   std::vector<Recommendations> recommend(std::span<const HistoryRequest> requests) const;
   Recommendations similar(std::string_view item, const RecommendOptions& options) const;
+  HiddenStates hidden(const std::vector<std::string>& history, std::span<const int64_t> times) const;
   void check(const RecommendOptions& options) const;
 
  private:

@@ -2,13 +2,22 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <istream>
 #include <string>
 #include <vector>
 
+#include "core/function_ref.h"
 #include "qkv/text.h"
 
 namespace qkv {
+
+// Calls on_line with the lines of read_lines(path), one after the other, until it returns false; reads no further.
+using OnLine = FunctionRef<bool(std::string&& line)>;
+void visit_lines(const std::string& path, OnLine on_line);
+
+// Returns the first `most` lines of read_lines(path), or all of them if `most` is 0; reads no further.
+std::vector<std::string> read_first_lines(const std::string& path, int64_t most);
 
 // read_lines(path) for an open stream; errors call it `name`.
 std::vector<std::string> read_lines(std::istream& in, const std::string& name);

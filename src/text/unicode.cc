@@ -227,4 +227,15 @@ std::vector<std::string_view> split_words(std::string_view text) {
   return words;
 }
 
+size_t skip_space(std::string_view text, size_t at) {
+  const int64_t length = static_cast<int64_t>(text.size());
+  for (auto i = static_cast<int64_t>(at); i < length;) {
+    UChar32 c;
+    U8_NEXT(text.data(), i, length, c);
+    if (!is_space(c)) break;
+    at = static_cast<size_t>(i);
+  }
+  return at;
+}
+
 }  // namespace qkv

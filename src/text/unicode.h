@@ -47,4 +47,7 @@ std::string mark_hint(std::string_view beginning);
 // characters of Unicode's bidirectional classes WS, B and S and of category Zs, the no-break spaces among them.
 std::vector<std::string_view> split_words(std::string_view text);
 
+// Returns the place of the first character from byte `at` on that is no white space, or the size of the text.
+size_t skip_space(std::string_view text, size_t at);
+
 }  // namespace qkv

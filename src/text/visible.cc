@@ -89,10 +89,51 @@ size_t width(const std::vector<Glyph>& text) {
   return sum;
 }
 
+size_t width(const std::string& text) { return width(glyphs(text)); }
+
 void shorten(std::vector<Glyph>& text, size_t limit) {
   if (width(text) <= limit) return;
   while (width(text) > limit - 1) text.pop_back();
   text.push_back({"…", 1});
+}
+
+std::string shortened(const std::string& text, size_t limit) {
+  std::vector<Glyph> shown = glyphs(text);
+  shorten(shown, limit);
+  std::string line;
+  for (const Glyph& glyph : shown) line += glyph.bytes;
+  return line;
+}
+
+std::string aligned(const std::string& text, size_t columns, TextSide side) {
+  const std::string space(columns - std::min(columns, width(text)), ' ');
+  return side == TextSide::right ? space + text : text + space;
+}
+
+std::string fitted(const std::string& text, size_t columns) {
+  return aligned(shortened(text, columns), columns, TextSide::left);
+}
+
+std::string trimmed_line(std::string line) {
+  line.erase(line.find_last_not_of(' ') + 1);
+  return line + "\n";
+}
+
+std::string wrapped(const std::string& text, size_t columns, const std::string& indent) {
+  std::string lines, line = indent;
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = std::min(text.find(' ', begin), text.size());
+    const std::string word = text.substr(begin, end - begin);
+    const bool is_first = line.size() == indent.size();
+    if (!is_first && width(line) + 1 + width(word) > columns) {
+      lines += line + "\n";
+      line = indent + word;
+    } else {
+      line += (is_first ? "" : " ") + word;
+    }
+    begin = end + 1;
+  }
+  return lines + line + "\n";
 }
 
 }  // namespace qkv

@@ -1,5 +1,5 @@
-// Text as it is displayed: tokens on one line, with their spaces and line breaks to be seen, and the characters of a
-// terminal with their widths.
+// Text as it is displayed: tokens on one line, with their spaces and line breaks to be seen; and the characters of a
+// terminal with their widths, from which cells and lines are made.
 #pragma once
 
 #include <string>
@@ -25,9 +25,21 @@ struct Glyph {
 // and invalid UTF-8, which could control the terminal, by U+FFFD.
 std::vector<Glyph> glyphs(const std::string& text);
 
-size_t width(const std::vector<Glyph>& text);  // in columns
+size_t width(const std::vector<Glyph>& text);  // in columns of the terminal
+size_t width(const std::string& text);
 
-// Cuts text to a width, with "…" in place of what is cut off.
+// Cut text to a width, with "…" in place of what is cut off.
 void shorten(std::vector<Glyph>& text, size_t limit);
+std::string shortened(const std::string& text, size_t limit);
+
+// Returns text with spaces after it, or before it, up to a width. Longer text stays as it is.
+enum class TextSide { left, right };
+std::string aligned(const std::string& text, size_t columns, TextSide side);
+// Returns text of exactly a width: longer text is cut.
+std::string fitted(const std::string& text, size_t columns);
+// Returns a line without the spaces at its end, with a line break.
+std::string trimmed_line(std::string line);
+// Breaks text into lines of at most a width, each after `indent`, if no word is longer. Words are between spaces.
+std::string wrapped(const std::string& text, size_t columns, const std::string& indent = "");
 
 }  // namespace qkv

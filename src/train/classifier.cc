@@ -112,7 +112,6 @@ void ClassifierData::check(const ClassifierRecipe& given, const ClassifierFiles&
   const TrainingConfig& training = given.training;
   if (training.device != ComputeDevice::cpu)
     fail("training: device must be cpu for a classifier (is {})", name_of(training.device));
-  if (training.lora_rank != 0) fail("training: lora_rank must be 0 for a classifier (is {})", training.lora_rank);
   check_fine_tuning(training, files.init);
   if (training.r_drop != 0) fail("training: r_drop must be 0 for a classifier (is {})", training.r_drop);
   const LabelTrainingConfig& c = given.labels;
@@ -312,7 +311,8 @@ void ClassifierData::set_sizes(ClassifierRecipe& recipe) const {
   recipe.head = {.kind = TextHeadConfig::Kind::labels,
                  .pooling = c.pooling,
                  .labels = {std::ssize(c.labels), c.activation, c.dense_bias, c.norm},
-                 .dropout = recipe.labels.head_dropout};
+                 .dropout = recipe.labels.head_dropout,
+                 .apart = recipe.training.lora_rank > 0};
 }
 
 void ClassifierData::set_limits(ClassifierRecipe& recipe) const {
@@ -350,8 +350,7 @@ void ClassifierData::create_run(const RunDirectory& run, const ClassifierRecipe&
     write_fields(partial.training(), recipe.training);
     write_fields(partial.labels(), recipe.labels);
     const std::unique_ptr<Transformer<float>> start = start_model(files_.init, recipe, keeps_head_);
-    save_weights(partial.start(), start->parameters(), start->parameters().values());
-    write_text_head(partial, *start);
+    write_text_start(files_.init, recipe, *start, partial);
   });
 }
 

@@ -68,22 +68,16 @@ RowColumns train_columns(const ExampleFile& file, VectorLoss loss) {
 }
 
 // Returns the columns of dev rows, which may be others than those of training. is_own: whether they are in a file of
-// their own.
-RowColumns dev_columns(const ExampleFile& file, const ExampleFile& train, const RowColumns& trained, VectorLoss loss,
+// their own. has_teacher: whether a teacher has vectors for them.
+RowColumns dev_columns(const ExampleFile& file, const ExampleFile& train, const RowColumns& trained, bool has_teacher,
                        bool is_own) {
   const bool is_same = file.fields() == train.fields() && !names_score(file);
   const RowColumns found = is_same ? trained : find_columns(file);
   const bool has_measure = found.has_score ? found.texts == 2 || found.texts == 3 : found.texts >= 2;
-  if (!has_measure && !(loss == VectorLoss::distill && !found.has_score))
+  if (!has_measure && !(has_teacher && !found.has_score))
     fail("{}: evaluation requires columns of two texts, or of two texts and a score{} (has {})", file.path(),
          is_own ? "" : ": set dev to such a file", described(found));
   return found;
-}
-
-// Returns a hash of the weights of a run.
-std::string hash_of_weights(const std::string& directory) {
-  const RunDirectory run(directory);
-  return sha256_of_file(std::filesystem::exists(run.model()) ? run.model() : run.adapter_weights());
 }
 
 class EmbedderData {
@@ -105,10 +99,9 @@ class EmbedderData {
   void read_rows(const EmbedderConfig& config);
   void scan_rows(const EmbedderConfig& config);
   void set_head(EmbedderRecipe& recipe);
-  void set_whole_model(EmbedderRecipe& recipe) const;
   void check_rows(const EmbedderRecipe& recipe) const;
   int64_t width(const TextHeadConfig& head) const;
-  void check_teacher(const TextHeadConfig& head) const;
+  void check_teacher(const EmbedderRecipe& recipe) const;
   void check_dev(double share) const;
   TokenCount count_tokens(const std::string& text, const std::string& where) const;
 
@@ -120,7 +113,7 @@ class EmbedderData {
   std::optional<TextRows> train_, dev_;
   RowScan scan_ = {};                     // of the training rows
   int64_t max_length_ = 0, longest_ = 0;  // tokens of a text
-  std::unique_ptr<const Embedder> teacher_;
+  std::optional<Teacher> teacher_;
 };
 
 void EmbedderData::check(const EmbedderRecipe& given, const EmbedderFiles& files) {
@@ -137,7 +130,7 @@ void EmbedderData::check(const EmbedderRecipe& given, const EmbedderFiles& files
   const VectorLoss loss = config.loss;
   const bool is_free = loss == VectorLoss::automatic;
   if (loss == VectorLoss::distill && files.teacher.empty())
-    fail("training: loss distill requires teacher, a run that embeds texts");
+    fail("training: loss distill requires teacher, a run that embeds texts or a file of vectors");
   if (!files.teacher.empty() && !is_free && loss != VectorLoss::distill)
     fail("training: teacher requires loss distill (is {})", name_of(loss));
   if (config.teacher_first && files.teacher.empty()) fail("training: teacher_first requires teacher");
@@ -162,10 +155,10 @@ EmbedderData::EmbedderData(const TrainingSession& session, const EmbedderRecipe&
   const TextEdges& edges = start_.run.edges;
   max_length_ =
       text_length(start_.run, given.embedder.max_length, std::ssize(edges.before) + std::ssize(edges.after) + 1);
+  if (!files.teacher.empty()) teacher_.emplace(files.teacher);
   read_rows(given.embedder);
   scan_rows(given.embedder);
   if (!resumed_) check_dev(given.embedder.dev_share);
-  if (kind_ == VectorLoss::distill) teacher_ = std::make_unique<const Embedder>(files.teacher);
   if (!resumed_) session.report(fmt::format("starting from {}", files.init));
 }
 
@@ -176,7 +169,7 @@ void EmbedderData::read_rows(const EmbedderConfig& config) {
   const RowColumns columns = train_columns(*train, kind_);
   const int64_t rows = train->rows();
   if (files_.dev.empty()) {
-    const RowColumns of_dev = dev_columns(*train, *train, columns, kind_, false);
+    const RowColumns of_dev = dev_columns(*train, *train, columns, teacher_.has_value(), false);
     std::vector<int64_t> aside = chosen_for_dev(files_.train, rows, config.dev_share);
     train_.emplace(train, numbers_without(rows, aside), columns);
     dev_.emplace(train, std::move(aside), of_dev);
@@ -186,7 +179,8 @@ void EmbedderData::read_rows(const EmbedderConfig& config) {
       std::make_shared<const ExampleFile>(files_.dev, files_.dev_columns.empty() ? files_.columns : files_.dev_columns);
   session_.report(describe_columns(*dev));
   train_.emplace(train, numbers_without(rows, {}), columns);
-  dev_.emplace(dev, numbers_without(dev->rows(), {}), dev_columns(*dev, *train, columns, kind_, true));
+  dev_.emplace(dev, numbers_without(dev->rows(), {}),
+               dev_columns(*dev, *train, columns, teacher_ && !teacher_->is_file(), true));
 }
 
 TokenCount EmbedderData::count_tokens(const std::string& text, const std::string& where) const {
@@ -228,8 +222,15 @@ int64_t EmbedderData::width(const TextHeadConfig& head) const {
   return head.dense.empty() ? start_.run.config.d_model : head.dense.back().out;
 }
 
-void EmbedderData::check_teacher(const TextHeadConfig& head) const {
-  if (teacher_ && teacher_->width() != width(head))
+void EmbedderData::check_teacher(const EmbedderRecipe& recipe) const {
+  if (!teacher_) return;
+  const TextHeadConfig& head = recipe.head;
+  const int64_t rows = train_->file().rows(), texts = rows * train_->columns().texts;
+  const bool has_firsts = recipe.embedder.teacher_first && teacher_->vectors() == rows;
+  if (teacher_->is_file() && teacher_->vectors() != texts && !has_firsts)
+    fail("{}: must have {} vectors, one for each text of {} (has {})", files_.teacher, texts, files_.train,
+         teacher_->vectors());
+  if (teacher_->width() != width(head))
     fail("{}: has vectors of {} components, the run that is trained of {}; set dense to {}", files_.teacher,
          teacher_->width(), width(head), teacher_->width());
 }
@@ -248,20 +249,11 @@ void EmbedderData::set_head(EmbedderRecipe& recipe) {
   head.pooling = run.pooling;
   if (start_.run.dense) head.dense = start_.run.dense->layers().shapes();
   head.temperature = config.learn_temperature;
+  head.apart = recipe.training.lora_rank > 0;
   if (config.dense > 0 && !resumed_) head.dense.push_back({config.dense_activation, width(head), config.dense, true});
   run.dense.clear();
   for (const DenseShape& layer : head.dense) run.dense.emplace_back(name_of(layer.activation));
   recipe.head = head;
-}
-
-// An adapter changes the whole model of the initial run, and nothing else.
-void EmbedderData::set_whole_model(EmbedderRecipe& recipe) const {
-  if (!recipe.head.dense.empty() || recipe.head.temperature)
-    fail("training: lora_rank must be 0 with {} (is {})",
-         recipe.head.temperature ? "learn_temperature" : "linear layers after the pooling", recipe.training.lora_rank);
-  const DropoutConfig dropout = recipe.model.dropout;
-  recipe.model = start_.whole;
-  recipe.model.dropout = dropout;
 }
 
 // Throws Error if the loss could not change, or not be small.
@@ -289,7 +281,6 @@ void EmbedderData::check_rows(const EmbedderRecipe& recipe) const {
 void EmbedderData::set_sizes(EmbedderRecipe& recipe) {
   EmbedderConfig& config = recipe.embedder;
   set_head(recipe);
-  if (recipe.training.lora_rank > 0) set_whole_model(recipe);
   config.loss = kind_;
   if (kind_ == VectorLoss::cosine && config.score_min == 0 && config.score_max == 0) {
     config.score_min = scan_.least;
@@ -304,7 +295,7 @@ void EmbedderData::set_sizes(EmbedderRecipe& recipe) {
     if (components > width(recipe.head))
       fail("training: matryoshka must be at most {}, the components of a vector (is {})", width(recipe.head),
            components);
-  check_teacher(recipe.head);
+  check_teacher(recipe);
   check_rows(recipe);
 }
 
@@ -316,8 +307,8 @@ void EmbedderData::set_limits(EmbedderRecipe& recipe) const {
 
 std::unique_ptr<Task> EmbedderData::make_task(const EmbedderRecipe& recipe) const {
   return std::make_unique<EmbeddingTask>(
-      recipe, EmbeddingData{start_.run, *train_, *dev_, teacher_.get(), teacher_ ? hash_of_weights(files_.teacher) : "",
-                            width(recipe.head), max_length_, longest_});
+      recipe, EmbeddingData{start_.run, *train_, *dev_, teacher_ ? &*teacher_ : nullptr,
+                            teacher_ ? teacher_->hash() : "", width(recipe.head), max_length_, longest_});
 }
 
 void EmbedderData::create_run(const RunDirectory& run, const EmbedderRecipe& recipe) const {
@@ -326,13 +317,10 @@ void EmbedderData::create_run(const RunDirectory& run, const EmbedderRecipe& rec
     make_directory(partial.checkpoints());
     write_fields(partial.training(), recipe.training);
     write_fields(partial.embedder(), recipe.embedder);
-    if (recipe.training.lora_rank > 0)
-      return write_adapter(partial, make_adapter(recipe.training, recipe.model, files_.init));
     const auto start = start_model(files_.init, recipe, true);
     if (const Parameter<float>* s = start->text_head()->temperature())
       *s->value = static_cast<float>(-std::log(recipe.embedder.temperature) / kTemperatureRate);
-    save_weights(partial.start(), start->parameters(), start->parameters().values());
-    write_text_head(partial, *start);
+    write_text_start(files_.init, recipe, *start, partial);
   });
 }
 

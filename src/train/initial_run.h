@@ -72,7 +72,7 @@ void write_initial(const std::string& init, const Recipe& recipe, const RunDirec
   if (init.empty()) return;
   const Run run = load_run<Run>(init);
   expect_float32(RunDirectory(init), *run.model);
-  if (recipe.training.lora_rank > 0) return write_adapter(to, make_adapter(recipe.training, recipe.model, init));
+  if (recipe.training.lora_rank > 0) return write_adapter(to, make_adapter(recipe, init));
   save_weights(to.start(), run.model->parameters(), run.model->parameters().values());
 }
 

@@ -15,7 +15,10 @@
 #include "core/to_size.h"
 #include "data/examples/shuffled_rows.h"
 #include "io/runs/run.h"
+#include "io/runs/text_head_file.h"
+#include "io/weights/weights.h"
 #include "train/initial_run.h"
+#include "train/optimizer/trained_parts.h"
 
 namespace qkv {
 namespace {
@@ -48,8 +51,8 @@ EncoderRun encoder_of(LanguageRun language) {
   return run;
 }
 
-TextStart start_of(EncoderRun run) { return {RunKind::encoder, {}, std::move(run)}; }
-TextStart start_of(LanguageRun run) { return {RunKind::language_model, {}, encoder_of(std::move(run))}; }
+TextStart start_of(EncoderRun run) { return {RunKind::encoder, std::move(run)}; }
+TextStart start_of(LanguageRun run) { return {RunKind::language_model, encoder_of(std::move(run))}; }
 TextStart start_of(ClassifierRun run) {
   TextStart start{RunKind::classifier};
   start.classification = run.classification;
@@ -86,7 +89,6 @@ void add_head(const LanguageRun&, Weights&) {}
 
 TextStart read_text_start(const std::string& directory) {
   TextStart start = read_one_of<EncoderRun, ClassifierRun, LanguageRun>(RunDirectory(directory));
-  start.whole = start.run.config;
   start.run.config = without_output(start.run.config);
   return start;
 }
@@ -101,7 +103,9 @@ int64_t text_length(const EncoderRun& run, int64_t given, int64_t least) {
 }
 
 std::unique_ptr<Transformer<float>> start_model(const std::string& init, const Recipe& recipe, bool takes_head) {
-  auto start = std::make_unique<Transformer<float>>(recipe.model, recipe.items, recipe.head);
+  TextHeadConfig head = recipe.head;
+  head.apart = false;
+  auto start = std::make_unique<Transformer<float>>(recipe.model, recipe.items, head);
   start->parameters().initialize(static_cast<uint64_t>(recipe.training.seed), recipe.training.initial_deviation);
   const auto copy = [&](const auto& run) {
     expect_float32(RunDirectory(init), *run.model);
@@ -114,6 +118,15 @@ std::unique_ptr<Transformer<float>> start_model(const std::string& init, const R
   };
   std::visit(copy, load_one_of<EncoderRun, ClassifierRun, LanguageRun>(init));
   return start;
+}
+
+void write_text_start(const std::string& init, const Recipe& recipe, const Transformer<float>& start,
+                      const RunDirectory& to) {
+  const auto [list, begin, end] = start.head_parameters();
+  const bool is_adapter = recipe.training.lora_rank > 0;
+  if (is_adapter) write_adapter(to, make_adapter(recipe, init));
+  if (!is_adapter || begin < end) save_weights(to.start(), list, list.values(), is_adapter ? begin : 0, end);
+  write_text_head(to, start);
 }
 
 void set_row_fine_tuning(TrainingConfig& training) {
@@ -199,7 +212,7 @@ std::string describe_columns(const ExampleFile& file) {
 void check_columns(const std::vector<std::string>& columns, std::string_view option) {
   for (auto column = columns.begin(); column != columns.end(); ++column)
     if (std::find(columns.begin(), column, *column) != column)
-      fail("training: {} must be different columns (names {} twice)", option, excerpt(*column));
+      fail("{} must be different columns (names {} twice)", option, excerpt(*column));
 }
 
 void append_text(const ModelConfig& model, std::span<const int32_t> ids, std::span<const int32_t> types, Batch& batch) {

@@ -22,7 +22,6 @@ namespace qkv {
 
 struct TextStart {
   RunKind kind = RunKind::encoder;
-  ModelConfig whole = {};  // the model of the run
   // Without weights. The model has no output layer. A language model pools the last token; its start token is put
   // before a text unless the vocabulary has no spelling of it, as for characters and bytes.
   EncoderRun run = {};
@@ -41,6 +40,11 @@ int64_t text_length(const EncoderRun& run, int64_t given, int64_t least);
 // another shape, get initial values; `takes_head`: those of the head are also taken from the run. Throws Error, naming
 // the run, if its weights are quantized.
 std::unique_ptr<Transformer<float>> start_model(const std::string& init, const Recipe& recipe, bool takes_head);
+
+// Writes what a new run trains from: the weights of `start`, or, with an adapter, those of its head and a reference to
+// the run `init`; and the file of the head.
+void write_text_start(const std::string& init, const Recipe& recipe, const Transformer<float>& start,
+                      const RunDirectory& to);
 
 // Sets the training values that suit rows of texts, but for the number of epochs and of steps between evaluations.
 void set_row_fine_tuning(TrainingConfig& training);

@@ -9,6 +9,7 @@
 
 #include "core/to_size.h"
 #include "data/examples/example_file.h"
+#include "data/examples/example_writer.h"
 #include "data/examples/shuffled_rows.h"
 #include "tests/support/errors.h"
 #include "tests/support/temp_dir.h"
@@ -325,6 +326,41 @@ TEST(ShuffledRows, AreAFunctionOfSeedAndEpoch) {
   EXPECT_NE(order, sorted);
   for (int64_t row = 0; row < 100; row++) EXPECT_EQ(sorted[to_size(row)], row);
   EXPECT_EQ(shuffled_rows(0, 1, 0), std::vector<int64_t>());
+}
+
+// Returns the file that a writer makes of rows of an anchor, a positive and two negatives.
+std::string written(const std::string& name, const Rows& rows) {
+  const ExampleWriter writer(name, {"anchor", "positive", "negative_1", "negative_2"});
+  std::string text = writer.header();
+  for (const Fields& row : rows) text += writer.line(std::vector<std::string_view>(row.begin(), row.end()), "rows:7");
+  return text;
+}
+
+TEST(ExampleWriter, WritesRowsThatAreReadAgain) {
+  const Rows plain = {{"a", "b \"c\" d", "e, f; g", " h "}, {"\"", "é", "\\", "#"}};
+  for (const char* name : {"x.csv", "x.tsv", "x.jsonl", "x.json", "x.NDJSON", "x.Csv"})
+    EXPECT_EQ(fields_of(name, written(name, plain)), plain) << name;
+  const Rows tabs = {{"a\tb", "c\rd", "e\r", "f\r"}}, lines = {{"a\nb", "c\r\nd", "\t", std::string("\0", 1)}};
+  EXPECT_EQ(fields_of("x.csv", written("x.csv", tabs)), tabs);
+  EXPECT_EQ(fields_of("x.jsonl", written("x.jsonl", lines)), lines);
+  EXPECT_EQ(written("x.csv", {{"a", "b,c", "d", "e"}}), "anchor,positive,negative_1,negative_2\na,\"b,c\",d,e\n");
+  EXPECT_EQ(written("x.jsonl", {{"a", "b", "c", "d"}}),
+            "{\"anchor\":\"a\",\"positive\":\"b\",\"negative_1\":\"c\",\"negative_2\":\"d\"}\n");
+}
+
+TEST(ExampleWriter, RefusesWhatAFormatCannotHold) {
+  const auto problem = [](const std::string& name, const std::string& text) {
+    return error_of([&] { written(name, {{"a", "b", "c", text}}); });
+  };
+  EXPECT_EQ(problem("x.csv", "d\ne"),
+            "rows:7: a text has a line break, which x.csv cannot hold; write rows to a name that ends in .jsonl");
+  for (const char* text : {"d\ne", "d\te", "d\r"})
+    EXPECT_EQ(problem("x.tsv", text),
+              "rows:7: a text has a line break or a tab, which x.tsv cannot hold; write rows to a name that ends in "
+              ".jsonl");
+  for (const char* name : {"x", "x.txt", "x.csv.gz", "csv"})
+    EXPECT_EQ(problem(name, "d"),
+              std::string(name) + ": the name of a file of rows to write must end in .csv, .tsv or .jsonl");
 }
 
 TEST(ExampleFile, NamesFieldsInErrors) {

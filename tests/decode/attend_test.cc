@@ -6,8 +6,13 @@
 #include <cmath>
 #include <limits>
 
+#include "core/fields.h"
 #include "core/to_size.h"
+#include "qkv/generator.h"
+#include "qkv/translator.h"
 #include "tests/decode/language_models.h"
+#include "tests/decode/random_run.h"
+#include "tests/support/errors.h"
 #include "tests/support/models.h"
 #include "tests/support/spoiled_arena.h"
 
@@ -190,6 +195,34 @@ TEST_F(Attend, AnEncoderAloneHasTheSameWeights) {
 }
 
 TEST_F(Attend, ReleasesTheArenaMemory) { EXPECT_EQ(arena.used(), 0u); }
+
+TEST(AttendOptions, MustBeThoseOfTheMethod) {
+  const testing::TempDir directory;
+  const Translator translator(testing::make_random_run(directory / "translator"));
+  const Generator generator(testing::make_language_run(directory / "lm"));
+  const auto of_translator = [&](const AttributionOptions& options) {
+    return testing::error_if_any([&] { translator.attend("the dog", "the cat", {}, options); });
+  };
+  const auto of_generator = [&](const AttributionOptions& options) {
+    return testing::error_if_any([&] { generator.attend("ab", 0, options); });
+  };
+  for (const AttentionMethod method : {AttentionMethod::weights, AttentionMethod::rollout, AttentionMethod::gradient}) {
+    const std::string error =
+        fmt::format("steps must not be set if method is {}; only integrated has steps (is 7)", name_of(method));
+    EXPECT_EQ(of_translator({method, 7}), error);
+    EXPECT_EQ(of_generator({method, 7}), error);
+  }
+  for (const AttentionMethod method : {AttentionMethod::weights, AttentionMethod::rollout}) {
+    const std::string error =
+        fmt::format("baseline must not be set if method is {}; only gradient and integrated have a baseline (is \"a\")",
+                    name_of(method));
+    EXPECT_EQ(of_translator({method, 50, "a"}), error);
+    EXPECT_EQ(of_generator({method, 50, "a"}), error);
+  }
+  EXPECT_EQ(of_translator({AttentionMethod::integrated, 7, "a"}), "");
+  EXPECT_EQ(of_generator({AttentionMethod::gradient, 50, "a"}), "");
+  EXPECT_EQ(of_translator({AttentionMethod::gradient, 50, " "}), "baseline has no tokens");
+}
 
 }  // namespace
 }  // namespace qkv

@@ -4,15 +4,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <chrono>
 #include <filesystem>
-#include <functional>
 #include <iterator>
 #include <random>
 #include <utility>
 
 #include "qkv/translator.h"
 #include "tests/support/errors.h"
+#include "tests/support/processor_time.h"
 #include "tests/support/temp_dir.h"
 #include "text/unicode.h"
 
@@ -39,12 +38,6 @@ TermList terms_in(const Glossary& glossary, std::string_view text) {
   return result;
 }
 TermList terms_in(std::string_view glossary, std::string_view text) { return terms_in(glossary_of(glossary), text); }
-
-double glossary_seconds(const std::function<void()>& f) {
-  const auto start = std::chrono::steady_clock::now();
-  f();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
 
 TEST(GlossaryFile, HasAnEntryPerLine) {
   const Glossary glossary =
@@ -346,8 +339,8 @@ TEST(GlossaryTerms, AreFoundInLinearTime) {
   for (int i = 0; i < 10'000; i++) file += "term" + std::to_string(i) + " of many\tTerm " + std::to_string(i) + "\n";
   for (int i = 0; text.size() < 100'000; i++) text += "term" + std::to_string(i * 7 % 20'000) + " of many ";
   Glossary glossary;
-  EXPECT_LT(glossary_seconds([&] { glossary = glossary_of(file); }), 20);
-  EXPECT_LT(glossary_seconds([&] { EXPECT_GT(glossary.find(text).size(), 2'000u); }), 10);
+  EXPECT_LT(testing::processor_seconds([&] { glossary = glossary_of(file); }), 20);
+  EXPECT_LT(testing::processor_seconds([&] { EXPECT_GT(glossary.find(text).size(), 2'000u); }), 10);
 }
 
 TEST(GlossaryTerms, AreFoundInHostileTexts) {
@@ -357,9 +350,9 @@ TEST(GlossaryTerms, AreFoundInHostileTexts) {
   while (han.size() < 100'000) han += "東";
   while (marks.size() < 100'000) marks += "\u0301\u0323";
   const Glossary glossary = glossary_of(file);
-  EXPECT_LT(glossary_seconds([&] { EXPECT_TRUE(glossary.find(text).empty()); }), 60);
-  EXPECT_LT(glossary_seconds([&] { EXPECT_TRUE(glossary.find(han).empty()); }), 10);
-  EXPECT_LT(glossary_seconds([&] { EXPECT_TRUE(glossary.find(marks).empty()); }), 10);
+  EXPECT_LT(testing::processor_seconds([&] { EXPECT_TRUE(glossary.find(text).empty()); }), 60);
+  EXPECT_LT(testing::processor_seconds([&] { EXPECT_TRUE(glossary.find(han).empty()); }), 10);
+  EXPECT_LT(testing::processor_seconds([&] { EXPECT_TRUE(glossary.find(marks).empty()); }), 10);
 }
 
 TEST(TargetSpellings, IncludeTheStartOfASentence) {

@@ -15,6 +15,7 @@
 #include "qkv/classifier.h"
 #include "qkv/embedder.h"
 #include "qkv/generator.h"
+#include "qkv/hard_negatives.h"
 #include "qkv/import.h"
 #include "qkv/recommender.h"
 #include "qkv/server.h"
@@ -126,6 +127,10 @@ default with `--json`, and `--no-alignment` turns it off. The options of the gro
              "Embedding",
              R"(`qkv embed`, `Embedder.embed` in Python, `qkv::EmbedOptions` in C++. An option that is not set takes the value of the
 run. On the command line, `normalize` is `--normalize` or `--no-normalize`.)") +
+         section<HardNegativeOptions>(
+             "Hard negatives",
+             R"(`qkv embed --negatives`, `Embedder.mine_hard_negatives` in Python, `qkv::HardNegativeOptions` in C++.
+[train-embedders.md](train-embedders.md#hard-negatives) describes them.)") +
          section<ClassifyOptions>(
              "Classification",
              R"(`qkv classify`, `Classifier.classify` in Python, `qkv::ClassifyOptions` in C++. An option that is not set takes the
@@ -168,6 +173,7 @@ TEST(OptionsPage, DescribesEveryOptionInOneLine) {
   check(TranslateOptions());
   check(GenerateOptions());
   check(RecommendOptions());
+  check(HardNegativeOptions());
   check(EmbedOptions());
   check(ClassifyOptions());
   check(RerankOptions());

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "core/to_size.h"
+#include "model/layers/finite_check.h"
 #include "model/layers/sampled_loss.h"
 #include "tests/device/device_case.h"
 #include "tests/model/model_cases.h"
@@ -65,7 +66,7 @@ Result on_device(const Case& c, std::span<const float> weights, const Batch& bat
   testing::clear_gradients(model.parameters());
   SpoiledDeviceArena<T> arena;
   Context context{arena, true, 3, 5, recompute};
-  context.check = check;
+  context.probe = check;
   const Loss loss = model.loss_and_gradient(batch, objective, context);
   return {loss, doubles(numbers_of(model.parameters().gradients()))};
 }
@@ -312,7 +313,7 @@ TEST(DeviceTransformer, ChecksOfFiniteNumbersNameThePlaceThatTheyNameOnTheHost) 
   const auto check_of = [&]<class Real>(Transformer<Real>& model, Arena& arena) {
     FiniteCheck check;
     Context context{arena, true, 3, 5};
-    context.check = &check;
+    context.probe = &check;
     model.loss_and_gradient(batch, Objective{kSmoothing}, context);
     return check;
   };

@@ -63,6 +63,18 @@ TEST(CsvFiles, BadQuotesAreRefused) {
   EXPECT_EQ(error_of("csv", "\""), "line 1: the quoted cell is not closed");
 }
 
+// As a quoted cell, "b;c" would hide a separator, and whether it does depends on the text of the cells around it.
+TEST(CsvFiles, AQuoteAfterAnotherSeparatorInTheFirstRowIsRefused) {
+  EXPECT_EQ(error_of("csv", "a\tb\tx,\"c\td\n"),
+            "the separator is not known: in the first row a quote follows \",\" (expected quotes around the cell "
+            "\"x,\\\"c\", or a first line that names the separator, such as sep=,)");
+  for (const char* text : {"\t\t,\",3\n,\"f\no\"\n", "a,b;\"c\n", "a,b;\"c\";d,e", "a,b\t\"c,d\"\n", "a;=B1,\"x\";c;d"})
+    EXPECT_TRUE(error_of("csv", text).starts_with("the separator is not known: ")) << text;
+  EXPECT_EQ(marked("csv", "sep=\t\na\tx,\"b\tc\n"), "sep=\t\n«a»\t\"«x,\"\"b»\"\t«c»\n");
+  EXPECT_EQ(marked("csv", "a,b\nc;\"d,e\n"), "«a»,«b»\n\"«c;\"\"d»\",«e»\n");
+  EXPECT_EQ(marked("csv", "a,b 3\",\"c;\"\"d\"\n"), "«a»,\"«b 3\"\"»\",\"«c;\"\"d»\"\n");
+}
+
 TEST(TsvFiles, CellsAreBetweenTabs) {
   EXPECT_EQ(marked("tsv", "Hello, world; yes\n\"A\tb\"\tc\r\n"), "«Hello, world; yes»\n\"«A\tb»\"\t«c»\r\n");
   EXPECT_EQ(StringDocument("tsv", "One\ttwo\n").with({"a\tb", "c, d"}), "\"a\tb\"\tc, d\n");

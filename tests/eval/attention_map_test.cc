@@ -156,6 +156,42 @@ TEST(AttentionText, ShowsAShadeForEachWeight) {
             "weight:  · less  ░ from 0.02  ▒ from 0.1  ▓ from 0.3  █ from 0.6  (blank: later tokens, hidden)\n");
 }
 
+TEST(AttentionText, ShowsNumbersAndTheMeanOfTheHeads) {
+  const AttentionKind kind{"decoder", true, {"<s>", "▁ab"}, {"<s>", "▁ab"}, {{{{1, 0, .25f, .75f}}, {{1, 0, 0, 1}}}}};
+  EXPECT_EQ(attention_to_text(kind, 0, 0, {.mean = true, .numbers = true}),
+            "decoder attention, layer 1 of 1, mean of 2 heads: rows look at columns\n"
+            "\n"
+            "    <\n"
+            "    s    a\n"
+            "    >    b\n"
+            "<s> 1.00\n"
+            " ab 0.12 0.88\n"
+            "\n"
+            "blank: later tokens, hidden\n");
+  const std::vector<std::string> tokens(30, "▁t");
+  const AttentionKind cross = testing::sample_kind("cross", tokens, tokens, false, 1, 2, 4);
+  const std::string text = attention_to_text(cross, 0, 1, {.numbers = true});
+  EXPECT_TRUE(text.starts_with("cross attention, layer 1 of 1, head 2 of 2: rows look at columns\n"));
+  EXPECT_EQ(text.find("weight:"), text.npos);
+  for (const std::string& line : lines_of(text)) EXPECT_LE(columns_of(line), 100u) << line;
+}
+
+TEST(AttentionText, TheCaptionSaysWhereTheRestOfARowIs) {
+  AttentionKind kind{"cross", false, {"▁a", "▁b"}, {"▁c", "."}, {{{{.5f, .25f, .4f, .1f}}}}};
+  EXPECT_EQ(lines_of(attention_to_text(kind, 0, 0))[0],
+            "cross attention, layer 1 of 1, head 1 of 1: rows look at columns");
+  kind.method = AttentionMethod::integrated;
+  EXPECT_EQ(lines_of(attention_to_text(kind, 0, 0))[0],
+            "cross integrated gradients: shares of columns in log p of rows; the rest of each row is in decoder");
+  kind.name = "decoder", kind.method = AttentionMethod::rollout;
+  EXPECT_EQ(
+      lines_of(attention_to_text(kind, 0, 0))[0],
+      "decoder attention rollout, layers 1 to 1 of 1: shares of columns in rows; the rest of each row is in cross");
+  kind.layers[0][0].weights = {.5f, .5f, 0, 0};  // a token without an attribution has no rest
+  EXPECT_EQ(lines_of(attention_to_text(kind, 0, 0))[0],
+            "decoder attention rollout, layers 1 to 1 of 1: shares of columns in rows");
+}
+
 TEST(AttentionText, StaysAlignedUnderWideAndCombiningCharacters) {
   const std::vector<std::string> pieces = {"▁你好", "▁e\xCC\x81t\xC3\xA9", "▁\xF0\x9F\x98\x80", "▁ok"};
   const AttentionKind kind = testing::sample_kind("cross", pieces, pieces, false, 1, 1, 4);

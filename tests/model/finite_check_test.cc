@@ -32,7 +32,7 @@ struct Checked {
   std::optional<NotFinite> run(const Batch& batch, bool recompute = false) {
     FiniteCheck check;
     Context context{arena, true, 1, 1, recompute};
-    context.check = &check;
+    context.probe = &check;
     model.loss_and_gradient(batch, Objective{0.1}, context);
     return check.found();
   }
@@ -87,7 +87,7 @@ TEST(FiniteCheck, NamesTheBackwardPass) {
   const Batch batch = batch_with_rare_tokens();
   FiniteCheck check;
   Context context{checked.arena, true};
-  context.check = &check;
+  context.probe = &check;
   checked.model.loss_and_gradient(
       batch,
       [&](Matrix<const float>, Matrix<float> dh) {
@@ -118,7 +118,7 @@ TEST(FiniteCheck, CountsTheTokensOfSlicesFromTheBeginningOfTheBatch) {
   checked.values("target_embedding.weight")[5 * config.d_model] = kInf;
   FiniteCheck check;
   Context context{checked.arena, true};
-  context.check = &check;
+  context.probe = &check;
   Replicas replicas;
   replicas.loss_and_gradient(checked.model, batch, Objective{}, context);
   ASSERT_TRUE(check.found());

@@ -5,6 +5,7 @@
 
 #include <limits>
 
+#include "model/layers/finite_check.h"
 #include "tests/model/text_head_cases.h"
 #include "tests/support/kernels.h"
 #include "tests/support/spoiled_arena.h"
@@ -177,7 +178,7 @@ TEST(TextParts, NameTheTokensOfAPartThatAreNotFinite) {
   Arena arena;
   FiniteCheck check;
   Context context{arena, false, 3, 5};
-  context.check = &check;
+  context.probe = &check;
   const CurvedLoss<float> loss_of(m.model);
   TextParts<float>().loss_and_gradient(m.model, m.batch, loss_of, kPartTokens, context);
   ASSERT_TRUE(check.found());

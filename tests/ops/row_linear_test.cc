@@ -118,6 +118,22 @@ TEST(RowLinear, ARowDoesNotDependOnOtherRows) {
   });
 }
 
+TEST(RowLinear, ProductsOfRowsHaveTheBitsOfTheDiagonal) {
+  testing::for_each_isa([] {
+    for (const int64_t N : kRows) {
+      constexpr int64_t in = 37;
+      const std::vector<float> x = normal<float>(N * in, 1), w = normal<float>(N * in, 2);
+      const Matrix<const float> X(x.data(), N, in), W(w.data(), N, in);
+      std::vector<float> y(to_size(N)), Y(to_size(N * N));
+      Arena arena;
+      row_products(X, W, y.data(), arena);
+      row_linear<float>(X, W, nullptr, {Y.data(), N, N}, arena);
+      for (int64_t n = 0; n < N; n++) EXPECT_EQ(y[to_size(n)], Y[to_size(n * N + n)]) << n << " of " << N;
+      EXPECT_EQ(arena.used(), 0U);
+    }
+  });
+}
+
 TEST(RowLinear, NanStaysInItsRow) {
   constexpr int64_t in = 20, out = 9;
   const Weights bytes(out, in);

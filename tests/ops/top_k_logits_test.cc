@@ -16,6 +16,7 @@ using Result = std::vector<std::vector<ScoredToken>>;
 struct Problem {
   int64_t N, in, V, k;
   std::vector<std::vector<int32_t>> hidden = {};
+  std::vector<float> limits = {};
   std::vector<float> x = normal<float>(N * in, 1), w = normal<float>(V * in, 2), b = normal<float>(V, 3);
 
   Result best(int64_t begin, int64_t end) const {
@@ -24,9 +25,11 @@ struct Problem {
     std::vector<int32_t> tokens(logits.size());
     std::vector<std::span<const int32_t>> hidden_of_rows;
     for (int64_t n = begin; n < end && !hidden.empty(); n++) hidden_of_rows.emplace_back(hidden[to_size(n)]);
+    const auto some =
+        std::span(limits).subspan(limits.empty() ? 0 : to_size(begin), limits.empty() ? 0 : to_size(rows));
     Arena arena;
-    top_k_logits({x.data() + begin * in, rows, in}, Matrix<const float>(w.data(), V, in), b.data(), hidden_of_rows,
-                 {{logits.data(), rows, k}, {tokens.data(), rows, k}}, arena);
+    top_k_logits({x.data() + begin * in, rows, in}, Matrix<const float>(w.data(), V, in), b.data(),
+                 {hidden_of_rows, some}, {{logits.data(), rows, k}, {tokens.data(), rows, k}}, arena);
     EXPECT_EQ(arena.used(), 0u);
     Result result(to_size(rows));
     for (size_t i = 0; i < tokens.size(); i++) result[i / to_size(k)].push_back({logits[i], tokens[i]});
@@ -43,7 +46,8 @@ struct Problem {
       std::vector<ScoredToken> all;
       for (int64_t v = 0; v < V; v++) all.push_back({y[to_size(n * V + v)], static_cast<int32_t>(v)});
       std::erase_if(all, [&](ScoredToken t) {
-        return std::isnan(t.logit) || (!hidden.empty() && std::ranges::binary_search(hidden[to_size(n)], t.token));
+        return std::isnan(t.logit) || (!limits.empty() && t.logit > limits[to_size(n)]) ||
+               (!hidden.empty() && std::ranges::binary_search(hidden[to_size(n)], t.token));
       });
       std::ranges::sort(all, [](ScoredToken p, ScoredToken q) { return p < q; });
       all.resize(to_size(k), {-HUGE_VALF, -1});
@@ -85,6 +89,22 @@ TEST(TopKLogits, DoNotDependOnOtherRowsOrTheNumberOfThreads) {
   const Result all = testing::with_threads(3, [&] { return p.best(0, p.N); });
   expect_same(all, testing::with_threads(1, [&] { return p.best(0, p.N); }));
   for (const int64_t n : {0, 33, 69}) expect_same(p.best(n, n + 1), {all[to_size(n)]});
+}
+
+TEST(TopKLogits, AreAtMostTheLimitOfTheirRow) {
+  testing::for_each_isa([] {
+    Problem p{9, 20, 300, 5, {}};
+    const Result all = p.expected();
+    for (size_t n = 0; n < 9; n++) p.limits.push_back(all[n][n % 5].logit);  // which is not left out itself
+    p.limits[8] = -HUGE_VALF;
+    const Result found = p.best(0, p.N);
+    for (size_t n = 0; n < 8; n++) EXPECT_EQ(found[n][0].token, all[n][n % 5].token);
+    EXPECT_EQ(found[8][0].token, -1);
+    expect_same(found, p.expected());
+    p.hidden.resize(9, {4, 200});
+    expect_same(p.best(0, p.N), p.expected());
+    expect_same(p.best(3, 5), {p.expected()[3], p.expected()[4]});
+  });
 }
 
 TEST(TopKLogits, ExcludeNan) {

@@ -53,6 +53,21 @@ def test_wrong_usage_is_one_line_and_status_2(arguments):
     assert status == 2 and output == "" and error.count("\n") == 1 and error.startswith("qkv: ")
 
 
+@pytest.mark.parametrize("arguments", [
+    ["translate", "run", "--sampling"], ["summarize", "run", "--sampling"], ["generate", "run", "--prompt", "A"],
+    ["chat", "run"], ["evaluate", "run"], ["heads", "run"], ["experiment", "softmax"]],
+    ids=" ".join)
+def test_a_negative_seed_is_refused(arguments):
+    for seed in ("-1", "-18446744073709551615"):
+        status, output, error = qkv(*arguments, "--seed", seed, ok=False)
+        assert (status, output, error) == (2, "", f"qkv: --seed: must be at least 0 (is {seed})\n")
+
+
+def test_a_negative_seed_of_training_is_refused(corpus, tmp_path):
+    status, _, error = qkv("train", "translate", *corpus, "--seed", -1, "--out", tmp_path / "run", ok=False)
+    assert status != 0 and error.splitlines()[-1].endswith("seed must be at least 0 (is -1)")
+
+
 @pytest.mark.parametrize("arguments", [["translate", "/nonexistent"], ["inspect", "/nonexistent"],
                                        ["attend", "/nonexistent", "hello"], ["evaluate", "/nonexistent"],
                                        ["bench", "train", "--model", "huge"]])

@@ -65,6 +65,18 @@ def head(path, lines, to):
     return to
 
 
+@pytest.fixture(scope="module")
+def browser():
+    """A headless Chromium for the pages of one test file; skips the test where it is absent."""
+    import page_browser  # which only tests of pages need
+
+    if lacking := page_browser.missing():
+        pytest.skip(lacking)
+    found = page_browser.Browser()
+    yield found
+    found.quit()
+
+
 @pytest.fixture(scope="session")
 def corpus(tmp_path_factory):
     """Options for a small part of the example text."""
@@ -129,6 +141,23 @@ def fresh_runs(tmp_path_factory):
     folder = tmp_path_factory.mktemp("fresh")
     kept_releases().make_runs(str(pathlib.Path(QKV).resolve()), folder)
     return folder
+
+
+def train_letters(folder, lines):
+    """Returns the run of an encoder of single letters that has seen one batch."""
+    (folder / "text.txt").write_text("".join(f"{line}\n" for line in lines))
+    qkv("train", "encoder", "--text", folder / "text.txt", "--lines", "--vocab-size", 30, "--d-model", 32, "--heads", 2,
+        "--ffn", 64, "--encoder-layers", 2, "--max-length", 32, "--dropout", 0, "--max-steps", 1, "--out", folder / "run",
+        "--threads", 1)
+    return folder / "run"
+
+
+@pytest.fixture(scope="session")
+def bert(tmp_path_factory):
+    """A small BERT of sentence-transformers."""
+    run = tmp_path_factory.mktemp("encoder") / "run"
+    qkv("import", ROOT / "tests/golden/bert/sentence", run)
+    return run
 
 
 @pytest.fixture(scope="session")

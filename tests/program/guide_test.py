@@ -11,7 +11,7 @@ from conftest import QKV, ROOT
 
 GUIDE = ROOT / "docs/guide"
 PAGES = ["first-translation-model", "translate-a-document", "summarize", "import-and-fine-tune", "first-recommender",
-         "first-language-model", "train-embeddings", "classify-texts"]
+         "first-language-model", "train-embeddings", "classify-texts", "learn-the-transformer"]
 FEWER = [  # option -> what a test has time for
     (r"--(max-steps|warmup-steps|eval-every) \d+", r"--\1 2"),
     (r"--max-epochs \d+", "--max-epochs 1 --max-steps 2"),

@@ -3,7 +3,6 @@
 import json
 import xml.etree.ElementTree as ElementTree
 
-import page_browser
 import pytest
 from conftest import qkv
 
@@ -37,15 +36,6 @@ def test_errors_are_one_line(tmp_path, trained):
                                ([trained, "--html", tmp_path / "no/page.html"], "no/page.html")]:
         status, output, error = qkv("plot", *arguments, ok=False)
         assert status == 1 and output == "" and error.count("\n") == 1 and message in error
-
-
-@pytest.fixture(scope="module")
-def browser():
-    if lacking := page_browser.missing():
-        pytest.skip(lacking)
-    found = page_browser.Browser()
-    yield found
-    found.quit()
 
 
 def test_pointer_keys_and_buttons_show_and_hide_values(browser, runs, tmp_path):

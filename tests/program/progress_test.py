@@ -66,6 +66,15 @@ def test_the_progress_of_translations_is_a_line_with_a_rate(trained, tmp_path):
         assert all(re.fullmatch(r"\d+ (lines|texts), \d+\.\d per second", count) for count in counts), drawn
 
 
+def test_an_experiment_shows_how_many_models_have_been_trained():
+    drawn = on_terminal(["experiment", "depth"]).split("\r")
+    lines = [line.removesuffix("\033[K") for line in drawn if line]
+    assert lines[0] == "[--------------------]   0%  depth: 0 of 10 models trained"
+    assert lines[-2:] == ["[####################] 100%  depth: 10 of 10 models trained", ""]
+    assert qkv("experiment", "depth")[2].startswith("depth: 0 of 10 models trained\n")
+    assert qkv("experiment", "softmax")[2] == ""
+
+
 @pytest.mark.parametrize("environment", [{"NO_COLOR": "1"}, {"TERM": "dumb"}])
 def test_plain_terminals_show_lines(environment, corpus, tmp_path):
     shown = on_terminal(train(corpus, tmp_path / "run"), **environment)

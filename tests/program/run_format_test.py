@@ -24,9 +24,11 @@ def test_every_command_names_the_kind_that_it_found():
             ("translate", "recommender", "is a recommender; expected a translator (try: qkv recommend)"),
             ("generate", "translator", "is a translator; expected a language model (try: qkv translate)"),
             ("recommend", "encoder", "is an encoder; expected a recommender (try: qkv embed)"),
-            ("evaluate", "language", "is a language model; expected a recommender (try: qkv generate)"),
             ("embed", "recommender",
              "is a recommender; expected an encoder, a classifier, a translator or a language model (try: qkv "
                  "recommend)")):
         status, output, error = qkv(command, RUNS / name, text="", ok=False)
         assert (status, output, error) == (1, "", f"qkv: {RUNS / name} {message}\n")
+    status, output, error = qkv("evaluate", RUNS / "language", ok=False)
+    hint = "is no recommender; set --rows to a file of rows to evaluate a model of texts"
+    assert (status, output, error) == (1, "", f"qkv: {RUNS / 'language'}: {hint}\n")

@@ -4,7 +4,7 @@ import json
 import random
 
 import pytest
-from conftest import ROOT, qkv
+from conftest import ROOT, qkv, train_letters
 
 GOLDEN = ROOT / "tests/golden"
 STEPS = ["--examples", 8, "--learning-rate", 0.01, "--warmup-steps", 5, "--max-steps", 60, "--eval-every", 30, "--threads", 1]
@@ -13,12 +13,7 @@ STEPS = ["--examples", 8, "--learning-rate", 0.01, "--warmup-steps", 5, "--max-s
 @pytest.fixture(scope="module")
 def encoder(tmp_path_factory):
     """An encoder of the words a … l."""
-    folder = tmp_path_factory.mktemp("encoder")
-    (folder / "text.txt").write_text("".join(" ".join(line) + "\n" for line, _ in rows(300)))
-    qkv("train", "encoder", "--text", folder / "text.txt", "--lines", "--vocab-size", 30, "--d-model", 32, "--heads", 2,
-        "--ffn", 64, "--encoder-layers", 2, "--max-length", 32, "--dropout", 0, "--max-steps", 1, "--out", folder / "run",
-        "--threads", 1)
-    return folder / "run"
+    return train_letters(tmp_path_factory.mktemp("encoder"), (" ".join(words) for words, _ in rows(300)))
 
 
 def rows(count):
@@ -90,14 +85,15 @@ def test_an_imported_encoder_is_trained_in_pairs(tmp_path):
 
 
 @pytest.mark.parametrize("options, error", [
-    (["--config", "{config}"], "qkv: training: lora_rank must be 0 for a classifier (is 2)\n"),
+    (["--config", "{config}"], "qkv: training: r_drop must be 0 for a classifier (is 2)\n"),
+    (["--lora-rank", 2, "--freeze", "encoder"], "qkv: training: freeze requires lora_rank = 0: only the adapter is trained\n"),
     (["--device", "cuda"], "qkv: training: device must be cpu for a classifier (is cuda)\n"),
     (["--freeze", "decoder"], "qkv: freeze: "),
     (["--head-dropout", 1], "qkv: training: head_dropout must be at least 0 and below 1 (is 1)\n"),
     (["--columns", "text,label"], "labels.tsv"),
 ])
 def test_what_cannot_be_trained_is_refused_in_one_line(options, error, encoder, labelled, tmp_path):
-    (tmp_path / "recipe.json").write_text('{"lora_rank": 2}')
+    (tmp_path / "recipe.json").write_text('{"r_drop": 2}')
     options = [str(option).replace("{config}", str(tmp_path / "recipe.json")) for option in options]
     status, _, message = qkv("train", "classify", "--init", encoder, "--train", labelled, *options, "--out", tmp_path / "run",
                              ok=False)
@@ -108,7 +104,7 @@ def test_what_cannot_be_trained_is_refused_in_one_line(options, error, encoder, 
 
 def test_options_that_are_always_refused_are_not_listed():
     listed = qkv("train", "classify", "--help-all")[1] + qkv("train", "classify", "--help")[1]
-    assert "--label-smoothing" in listed and "--lora-rank" not in listed and "--r-drop" not in listed
+    assert "--label-smoothing" in listed and "--lora-rank" in listed and "--r-drop" not in listed
 
 
 def test_init_is_needed(labelled, tmp_path):

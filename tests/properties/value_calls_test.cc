@@ -57,32 +57,48 @@ void disturb(Arguments& a, NumberTable& table) {
   if (!table.values.empty()) table.values[to_size(a.up_to(std::ssize(table.values) - 1))] = a.real();
 }
 
-ExplainInput random_input(Arguments& a) {
-  ExplainInput input = a.one_in(2) ? textbook_example() : layer_example();
-  NumberTable* tables[] = {&input.X,
-                           &input.memory,
-                           &input.W_O,
-                           &input.mask,
-                           &input.dO,
-                           &input.layer.W_1,
-                           &input.layer.b_1,
-                           &input.layer.W_2,
-                           &input.layer.b_2,
-                           &input.layer.beta_1,
-                           &input.layer.beta_2,
-                           &input.layer.gamma_1,
-                           &input.layer.gamma_2};
+void disturb(Arguments& a, ExplainedAttention& attention) {
+  std::vector<NumberTable*> tables = {&attention.W_O, &attention.b_O, &attention.mask};
+  for (ExplainedHead& head : attention.heads)
+    tables.insert(tables.end(),
+                  {&head.W_Q, &head.W_K, &head.W_V, &head.b_Q, &head.b_K, &head.b_V, &head.Q, &head.K, &head.V});
   for (NumberTable* table : tables)
+    if (a.one_in(12)) disturb(a, *table);
+  if (a.one_in(8)) attention.heads.resize(to_size(a.up_to(3)));
+  if (a.one_in(8)) attention.scale = a.real();
+  if (a.one_in(4)) attention.causal = a.one_in(2);
+}
+
+void disturb(Arguments& a, ExplainedLayer& layer) {
+  std::vector<NumberTable*> tables = {&layer.W_1, &layer.b_1, &layer.W_gate, &layer.b_gate, &layer.W_2, &layer.b_2};
+  for (ExplainedNorm& norm : layer.norms) tables.insert(tables.end(), {&norm.gamma, &norm.beta});
+  for (NumberTable* table : tables)
+    if (a.one_in(12)) disturb(a, *table);
+  if (a.one_in(8)) layer.norms.resize(to_size(a.up_to(4)));
+  if (a.one_in(8)) layer.epsilon = a.real();
+}
+
+void disturb(Arguments& a, ExplainedOutput& output) {
+  for (NumberTable* table : {&output.norm.gamma, &output.norm.beta, &output.W, &output.b})
+    if (a.one_in(12)) disturb(a, *table);
+  if (a.one_in(8)) output.vocabulary = a.texts(4);
+  if (a.one_in(8)) output.labels = {static_cast<int32_t>(a.up_to(6)) - 2, static_cast<int32_t>(a.up_to(6)) - 2};
+  if (a.one_in(8)) output.smoothing = a.real();
+}
+
+ExplainInput random_input(Arguments& a) {
+  constexpr ExplainInput (*kExamples[])() = {textbook_example, layer_example, decoder_example, language_model_example,
+                                             queries_example};
+  ExplainInput input = kExamples[a.up_to(std::ssize(kExamples) - 1)]();
+  for (NumberTable* table : {&input.X, &input.memory, &input.dO})
     if (a.one_in(8)) disturb(a, *table);
-  for (ExplainedHead& head : input.heads)
-    for (NumberTable* table : {&head.W_Q, &head.W_K, &head.W_V})
-      if (a.one_in(6)) disturb(a, *table);
-  if (a.one_in(8)) input.heads.resize(to_size(a.up_to(3)));
+  disturb(a, input.attention);
+  disturb(a, input.cross);
+  disturb(a, input.layer);
+  disturb(a, input.output);
   if (a.one_in(8)) input.tokens = a.texts(3);
   if (a.one_in(8)) input.memory_tokens = a.texts(3);
-  if (a.one_in(8)) input.scale = a.real();
-  if (a.one_in(8)) input.layer.epsilon = a.real();
-  input.causal = a.one_in(2);
+  input.columns = a.one_in(2);
   return input;
 }
 
@@ -92,10 +108,10 @@ TEST(RandomCalls, OfExplanationsSucceedOrThrow) {
     const ExplainInput input = random_input(a);
     const std::string json = explain_input_to_json(input);
     explain_input_from_json(a.one_in(4) ? json.substr(0, to_size(a.up_to(std::ssize(json)))) : json, a.text());
-    const Explanation explanation = explain_attention(input);
+    const Explanation explanation = explain_attention(input, {.backward = a.one_in(2), .arithmetic = a.one_in(2)});
     explanation_to_text(explanation);
     explanation_to_json(explanation);
-    explanation_to_html(input);
+    explanation_to_html(input, a.one_in(2));
   });
 }
 

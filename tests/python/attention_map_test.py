@@ -56,6 +56,8 @@ def test_text_shows_one_head(counting):
     assert [line for line in lines if line.startswith(("the", "dog"))] == ["the ██· ·", "dog · ▒▒██"]
     found = qkv.Generator(counting).attend("45")
     assert found.to_text() == found.to_text("decoder", layer=1, head=1)
+    mean = found.to_text(head="mean", numbers=True).splitlines()
+    assert "mean of" in mean[0] and not any("█" in line for line in mean)
     for arguments, message in (({"kind": "cross"}, "kind must be one of decoder (is 'cross')"),
                                ({"layer": 2}, "layer must be an integer from 0 to 1 (is 2)"),
                                ({"head": 0}, "head must be an integer from 1 to 2 (is 0)"),

@@ -50,6 +50,7 @@ def folder(runs, corpus, counting, films, tmp_path, monkeypatch):
         (tmp_path / name).symlink_to(path)
     (tmp_path / "labels.tsv").write_text("a b\tpositive\nc\tnegative\n" * 10)
     (tmp_path / "pairs.csv").write_text("sentence1,sentence2,score\n" + "".join(f"a man,a cat,{i}\n" for i in range(40)))
+    (tmp_path / "answers.tsv").write_text("a b\tc\nd e\tf\ng h\tb a\n")
     (tmp_path / "runs").mkdir()
     for name, run in runs.items():
         (tmp_path / "runs" / name).symlink_to(run)

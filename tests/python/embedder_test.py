@@ -57,6 +57,28 @@ def test_concurrent_calls_match_a_single_thread(embedder):
     assert all((found[i] == wanted[i::4]).all() for i in range(4))
 
 
+PAIRS = [(f"{a} {b}", f"{b} {a} {c}") for a in "abcdefgh" for b in "abc" for c in "de"]
+
+
+def test_hard_negatives_match_the_program(embedder, run, run_program, tmp_path):
+    (tmp_path / "pairs.tsv").write_text("".join(f"{a}\t{b}\n" for a, b in PAIRS))
+    run_program("embed", run, "--file", tmp_path / "pairs.tsv", "--negatives", tmp_path / "program.csv", "--max-length", 5,
+                "--relative-margin", 0.02, "--negatives-per-row", 2, "--sample-from", 4)
+    options = {"relative_margin": 0.02, "negatives_per_row": 2, "sample_from": 4, "max_length": 5}
+    with pytest.warns(UserWarning) as warned:
+        report = embedder.mine_hard_negatives(tmp_path / "pairs.tsv", tmp_path / "file.csv", **options)
+    assert (tmp_path / "file.csv").read_bytes() == (tmp_path / "program.csv").read_bytes()
+    assert 0 < report.written < report.rows == len(PAIRS) and report.negative_similarity < report.positive_similarity
+    assert [str(warning.message) for warning in warned] == report.messages[1:-1]
+    assert report.messages[1] == f"{tmp_path}/pairs.tsv: {report.rows - report.written} of {report.rows} rows are dropped: " \
+        "they have fewer than 2 negatives within the margin"
+    pandas = pytest.importorskip("pandas")
+    table = pandas.DataFrame({"answer": [b for _, b in PAIRS], "question": [a for a, _ in PAIRS]})
+    with pytest.warns(UserWarning, match=r"^rows\.jsonl: "):
+        embedder.mine_hard_negatives(table, tmp_path / "table.csv", columns=["question", "answer"], **options)
+    assert (tmp_path / "table.csv").read_bytes() == (tmp_path / "program.csv").read_bytes()
+
+
 @pytest.mark.parametrize("call, message", [
     (lambda e: e.embed("a"), "texts must be a list of str (is 'a')"),
     (lambda e: e.embed(["a", "\ud800"]), "texts[1] is not valid Unicode"),
@@ -65,6 +87,10 @@ def test_concurrent_calls_match_a_single_thread(embedder):
     (lambda e: e.embed(["a"], normalize=3), "normalize must be True or False (is 3)"),
     (lambda e: e.embed(["a"], prefix=3), "prefix must be a str (is 3)"),
     (lambda e: e.embed(["a"], max_length=2), "max_length must be between 3 and 16 (is 2)"),
+    (lambda e: e.mine_hard_negatives("nowhere.csv", "x.csv"), "nowhere.csv: cannot be opened: No such file or directory"),
+    (lambda e: e.mine_hard_negatives("nowhere.csv", "x.csv", columns="a"), "columns must be a list of str (is 'a')"),
+    (lambda e: e.mine_hard_negatives("nowhere.csv", "x.csv", sample_from=1),
+     "sample_from must be 0 or at least negatives_per_row, 3 (is 1)"),
     (lambda e: e.embed(["a"], batch_tokens=-1), "batch_tokens must be between 0 and 16777216 (is -1)"),
     (lambda e: qkv.Embedder("nowhere"), "nowhere: is not a run directory"),
 ])

@@ -8,6 +8,7 @@ import page_browser
 
 PAGES = ("index.html", "guide/questions.html", "guide/notebooks/films.html", "tasks/decoding.html",
          "reference/cpp/translator.html", "reference/python-names/qkv-batch.html", "explanation/architecture.html",
+         "explanation/items.html",
          "search.html?q=beam", "source/src/text/tokenizer_json/added_tokens.cc.html")
 LARGE = "reference/python-names/qkv-layers.html"  # for axe, which takes half a minute for it
 LONG_PAGES = ("explanation/math.html", "reference/commands.html", "reference/http.html", "results/results.html")
@@ -28,6 +29,8 @@ QUESTIONS = {  # question -> pages of which one must be among the first three re
     "how do I run on 4 machines?": ("guide/questions.html", "guide/cluster.html"),
     "is it deterministic?": ("guide/questions.html", "design/determinism.html"),
     "positional encoding": ("explanation/math.html",),
+    "mistakes in textbooks": ("explanation/math.html",),
+    "figure of the architecture": ("explanation/math.html",),
     "how do I stop training early": ("guide/questions.html",),
     "API key": ("guide/questions.html", "tasks/serve.html"),
     "authentication": ("guide/questions.html", "tasks/serve.html"),
@@ -130,6 +133,34 @@ def test_formulas_are_whole_and_their_signs_stretch(site, browser):
     assert len(heights) > 3 and all(min(row[0], row[-1]) >= 0.9 * max(row) for row in heights)
     bars = browser.script("all('.overline').map(bar => [bar, bar.firstElementChild].map(e => e.getBoundingClientRect().width))")
     assert len(bars) > 3 and all(bar >= base > 0 for bar, base in bars)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_drawings_are_readable_on_a_phone(site, browser, scheme):
+    browser.show_as(scheme, 360)
+    browser.open(url(site, "explanation/math.html"))
+    assert browser.script("all('.drawing').length") == 2
+    outside = browser.script("""return all('.drawing a').filter(link => {
+        const box = link.querySelector('rect').getBoundingClientRect();
+        return [...link.querySelectorAll('text')].map(text => text.getBoundingClientRect()).some(text =>
+            text.left < box.left || text.right > box.right || text.top < box.top || text.bottom > box.bottom);
+    }).map(link => link.getAttribute('aria-label'))""")
+    assert outside == []
+    heights = browser.script("""return all('.drawing a text').map(text => parseFloat(getComputedStyle(text).fontSize) *
+        text.ownerSVGElement.getScreenCTM().a)""")
+    assert len(heights) > 40 and min(heights) >= 11
+    browser.driver.execute_script(page_browser.axe())
+    found = browser.driver.execute_async_script("axe.run('.drawing').then(arguments[arguments.length - 1])")
+    assert found["passes"] and [rule["id"] for rule in found["violations"]] == []
+
+
+@pytest.mark.parametrize("theme, scheme, color", [("dark", "light", "#131416"), ("light", "dark", "#ffffff"),
+                                                  ("auto", "dark", "#131416"), ("auto", "light", "#ffffff")])
+def test_drawings_follow_the_theme_that_is_selected(site, browser, theme, scheme, color):
+    browser.show_as(scheme, 1280)
+    browser.open(url(site, "explanation/math.html"))
+    browser.script(f"document.body.dataset.theme = '{theme}'")
+    assert browser.script("getComputedStyle(all('.drawing')[0]).getPropertyValue('--page').trim()") == color
 
 
 def test_excerpts_of_the_search_have_the_symbols_of_formulas(site, browser):

@@ -7,6 +7,7 @@
 
 #include "qkv/error.h"
 #include "tests/support/errors.h"
+#include "tests/support/temp_dir.h"
 
 namespace qkv {
 namespace {
@@ -53,6 +54,16 @@ TEST(ReadLines, InvalidUtf8IsNamedByLineAndByte) {
   EXPECT_THROW(lines_of("cut \xe2\x82"), Error);
   EXPECT_THROW(lines_of("surrogate \xed\xa0\x80"), Error);
   EXPECT_THROW(lines_of("overlong \xc0\xaf"), Error);
+}
+
+TEST(ReadLines, NothingBehindTheFirstLinesIsRead) {
+  const testing::TempDir directory;
+  testing::spill(directory / "lines", "a\nb\n\xff\n");
+  EXPECT_EQ(read_first_lines(directory / "lines", 2), (Lines{"a", "b"}));
+  EXPECT_THROW(read_first_lines(directory / "lines", 3), Error);
+  testing::spill(directory / "lines", "a\nb");
+  EXPECT_EQ(read_first_lines(directory / "lines", 0), (Lines{"a", "b"}));
+  EXPECT_EQ(read_first_lines(directory / "lines", 5), (Lines{"a", "b"}));
 }
 
 TEST(ReadLines, AFileThatIsNotThereIsNamed) {

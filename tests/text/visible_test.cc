@@ -22,5 +22,22 @@ TEST(Visible, BytesThatAreNoTextAreNamed) {
   EXPECT_EQ(visible("a\xFFz"), "a<0xFF>z");
 }
 
+TEST(TextCells, HaveTheirWidth) {
+  EXPECT_EQ(aligned("größe", 7, TextSide::left), "größe  ");
+  EXPECT_EQ(aligned("東", 4, TextSide::right), "  東");
+  EXPECT_EQ(aligned("longer", 3, TextSide::right), "longer");
+  EXPECT_EQ(shortened("東京", 3), "東…");
+  EXPECT_EQ(shortened("abc", 3), "abc");
+  EXPECT_EQ(fitted("東京", 3), "東…");
+  EXPECT_EQ(fitted("東京", 6), "東京  ");
+  EXPECT_EQ(trimmed_line("a b  "), "a b\n");
+}
+
+TEST(TextCells, SentencesAreBrokenBetweenWords) {
+  EXPECT_EQ(wrapped("one two three", 7), "one two\nthree\n");
+  EXPECT_EQ(wrapped("größe größe", 11), "größe größe\n");
+  EXPECT_EQ(wrapped("one two three", 6, "  "), "  one\n  two\n  three\n");  // a word that is too long stays whole
+}
+
 }  // namespace
 }  // namespace qkv

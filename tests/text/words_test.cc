@@ -30,5 +30,14 @@ TEST(SplitWords, TextWithoutWordsGivesNone) {
   EXPECT_TRUE(split_words(" \u3000").empty());
 }
 
+TEST(SkipSpace, EndsAtTheFirstCharacterThatIsNoSpace) {
+  const std::string text = " \u00a0\t\u3000\u2009x ";
+  EXPECT_EQ(skip_space(text, 0), text.size() - 2);
+  EXPECT_EQ(skip_space(text, text.size() - 2), text.size() - 2);
+  EXPECT_EQ(skip_space(text, text.size() - 1), text.size());
+  EXPECT_EQ(skip_space(text, text.size()), text.size());
+  EXPECT_EQ(skip_space("\u200b", 0), 0u);  // has no width, but is no space
+}
+
 }  // namespace
 }  // namespace qkv

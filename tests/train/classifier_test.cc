@@ -14,6 +14,7 @@
 #include "io/weights/safetensors.h"
 #include "qkv/classifier_training.h"
 #include "qkv/embedder.h"
+#include "qkv/runs.h"
 #include "tests/support/errors.h"
 #include "tests/support/kernels.h"
 #include "tests/support/models.h"
@@ -303,6 +304,51 @@ TEST(ClassifierTraining, KeepsTheHeadForTheSameLabelsAndTrainsItAloneIfTheRestIs
   EXPECT_EQ(after.classification.activation, HeadActivation::gelu);
 }
 
+constexpr const char* kSmallAdapter = R"({"lora_rank": 4, "learning_rate": 0.02})";
+
+TEST(ClassifierTraining, AnAdapterIsTrainedWithItsHead) {
+  const TempDir directory;
+  const std::string init = write_encoder(directory), out = directory / "run", merged = directory / "merged";
+  const ClassifierFiles files{.train = write_labels(directory), .init = init};
+  EXPECT_GT(measures_of(files, small_classifier(init, kSmallAdapter), out).at("accuracy"), 0.9);
+  EXPECT_FALSE(std::filesystem::exists(out + "/model.safetensors"));
+  const MergeReport report = merge_run(out, merged);
+  EXPECT_EQ(report.base, std::filesystem::canonical(init));
+  const std::vector<ClassifierInput> texts = {{"c d a"}, {"b e f g"}};
+  EXPECT_EQ(Classifier(out).classify(texts).texts, Classifier(merged).classify(texts).texts);
+
+  // A classifier with the same labels keeps its head, with which training starts.
+  std::string lines;
+  const std::string again = directory / "again";
+  ClassifierRecipe still = small_classifier(merged, R"({"lora_rank": 2, "learning_rate": 1e-12, "max_steps": 1})");
+  const ClassifierFiles more{.train = write_labels(directory, 60, "more.tsv"), .init = merged};
+  measures_of(more, still, again, &lines);
+  expect_contains(lines, "the head of " + merged + " is kept\n");
+  const auto before = Classifier(merged).classify(texts).texts, after = Classifier(again).classify(texts).texts;
+  for (size_t i = 0; i < before.size(); i++) EXPECT_NEAR(after[i].front().score, before[i].front().score, 1e-5);
+
+  std::string head = slurp(out + "/classifier.safetensors");
+  head.back() ^= 1;
+  spill(out + "/classifier.safetensors", head);
+  EXPECT_EQ(error_of([&] { Classifier{out}; }),
+            out + "/classifier.safetensors: is not the head of " + out +
+                "/adapter_model.safetensors: training ended between writing the two; resume it to write both");
+}
+
+TEST(ClassifierTraining, AnInterruptedAdapterEndsWithTheSameBytes) {
+  const TempDir directory;
+  const TrainingCase c = classifier_case(directory);
+  const std::string json =
+      R"({"max_steps": 24, "eval_every": 9, "average": 2, "lora_rank": 3, "lora_targets": ["self_attention"]})";
+  with_threads(1, [&] { return steps_of(c, json, directory / "whole").size(); });
+  with_threads(3, [&] {
+    for (const size_t stop : {7, 10, 0}) steps_of(c, json, directory / "parts", stop);
+    return 0;
+  });
+  for (const char* path : {"/adapter_model.safetensors", "/classifier.safetensors", "/checkpoints/state.safetensors"})
+    EXPECT_TRUE(slurp((directory / "whole") + path) == slurp((directory / "parts") + path)) << path;
+}
+
 TEST(ClassifierTraining, StartsFromALanguageModel) {
   const TempDir directory;
   steps_of(language_case(directory), R"({"max_steps": 1, "unit": "pieces", "vocab_size": 300})", directory / "lm");
@@ -477,7 +523,6 @@ TEST_F(RefusedRows, OfOrders) {
 
 TEST_F(RefusedRows, OfOptions) {
   const std::string good = "a\tx\nb\ty\nc a\tx\nd b\ty\n";
-  EXPECT_EQ(error(good, R"({"lora_rank": 2})"), "training: lora_rank must be 0 for a classifier (is 2)");
   EXPECT_EQ(error(good, R"({"r_drop": 1})"), "training: r_drop must be 0 for a classifier (is 1)");
   EXPECT_EQ(error(good, R"({"device": "cuda"})"), "training: device must be cpu for a classifier (is cuda)");
   EXPECT_EQ(error(good, R"({"max_length": 33})"), "training: max_length must be between 5 and 32, the model's (is 33)");

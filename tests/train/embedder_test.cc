@@ -8,17 +8,22 @@
 #include <cmath>
 #include <filesystem>
 #include <functional>
+#include <limits>
 #include <map>
 #include <numbers>
+#include <numeric>
 #include <string>
 #include <vector>
 
+#include "data/examples/example_file.h"
 #include "eval/number_scores.h"
 #include "io/runs/run.h"
 #include "qkv/embedder_training.h"
+#include "qkv/runs.h"
 #include "tests/support/errors.h"
 #include "tests/support/kernels.h"
 #include "tests/support/models.h"
+#include "tests/support/npz_writer.h"
 #include "tests/train/training_cases.h"
 #include "train/tasks/text_rows.h"
 #include "train/text_start.h"
@@ -204,6 +209,57 @@ TEST_F(EmbedderTraining, ATeacherIsImitated) {
 }
 
 // Dropout gives a text two vectors, which find each other.
+// The bytes of an .npy file of float32, [rows, columns].
+std::string npy_of(const std::vector<float>& values, size_t columns) {
+  const std::string bytes(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float));
+  return npy("<f4", fmt::format("{}, {}", values.size() / columns, columns), bytes);
+}
+
+// The vectors of a file give the same steps as the run that made them.
+TEST_F(EmbedderTraining, AFileOfVectorsIsATeacher) {
+  EmbedderFiles files = scored();
+  files.columns = {"1", "2"};
+  const std::string json = R"({"max_steps": 6, "loss": "distill", "normalize": "off"})";
+  std::vector<std::string> texts, firsts;
+  const ExampleFile rows(files.train, files.columns);
+  std::vector<int64_t> numbers(to_size(rows.rows()));
+  std::iota(numbers.begin(), numbers.end(), 0);
+  for (const ExampleRow& row : rows.read(numbers)) {
+    texts.insert(texts.end(), row.fields.begin(), row.fields.end());
+    firsts.push_back(row.fields.front());
+  }
+  const Embedder teacher(init);
+  const size_t d = to_size(teacher.width());
+  for (const char* first : {"false", "true"}) {
+    const std::string own = json.substr(0, json.size() - 1) + ", \"teacher_first\": " + first + "}";
+    files.teacher = init;
+    const std::string expected = file(std::string("run-") + first);
+    train(files, own, expected);
+    files.teacher = file("vectors.npy");
+    spill(files.teacher, npy_of(teacher.embed(texts).values, d));
+    train(files, own, file(std::string("file-") + first));
+    EXPECT_EQ(slurp(expected + "/model.safetensors"), slurp(file(std::string("file-") + first) + "/model.safetensors"));
+  }
+  spill(files.teacher, npy_of(teacher.embed(firsts).values, d));
+  train(files, json.substr(0, json.size() - 1) + R"(, "teacher_first": true})", file("firsts"));
+  EXPECT_EQ(slurp(file("run-true/model.safetensors")), slurp(file("firsts/model.safetensors")));
+
+  EmbedderFiles singles = files;  // a dev file has no vectors of its own, even if it is the training file
+  singles.columns = {"1"}, singles.dev_columns = {"1", "2"};
+  EXPECT_TRUE(train(singles, json, file("singles")).contains("MRR@10"));
+
+  EXPECT_EQ(error_of([&] { train(files, json, file("none")); }),
+            fmt::format("{}: must have {} vectors, one for each text of {} (has {})", files.teacher, texts.size(),
+                        files.train, firsts.size()));
+  std::vector<float> broken = teacher.embed(texts).values;
+  for (float& value : broken) value = std::numeric_limits<float>::infinity();
+  spill(files.teacher, npy_of(broken, d));
+  EXPECT_EQ(error_of([&] { train(files, json, file("none")); }).substr(0, files.teacher.size() + 9),
+            files.teacher + ": vector ");
+  spill(files.teacher, npy_of({1, 2, 3}, 3).substr(0, 90));
+  expect_contains(error_of([&] { train(files, json, file("none")); }), files.teacher + ": ");
+}
+
 TEST_F(EmbedderTraining, TextsFindThemselves) {
   std::string text;
   for (int64_t i = 0; i < kWords; i++) text += word(i) + "\n";
@@ -268,6 +324,21 @@ TEST_F(EmbedderTraining, AnAdapterLearns) {
   EXPECT_GT(measures.at("spearman"), 0.8);
   EXPECT_FALSE(std::filesystem::exists(file("run/model.safetensors")));
   EXPECT_NE(Embedder(file("run")).embed({"aaa"}).values, Embedder(init).embed({"aaa"}).values);
+}
+
+// The linear layer and the temperature are trained with the adapter, which merge_run adds to the weights.
+TEST_F(EmbedderTraining, AnAdapterIsTrainedWithItsHead) {
+  const std::string json =
+      R"({"lora_rank": 4, "dense": 8, "learn_temperature": true, "learning_rate": 0.02, "max_steps": 24,
+      "eval_every": 9, "average": 2, "dropout": 0.1})";
+  const size_t all = steps(scored(), json, file("whole")).size();
+  for (const size_t stop : {7, 10, 0}) steps(scored(), json, file("parts"), stop);
+  EXPECT_EQ(all, 24u);
+  for (const char* path : {"/adapter_model.safetensors", "/dense.safetensors", "/checkpoints/state.safetensors"})
+    EXPECT_TRUE(slurp(file("whole") + path) == slurp(file("parts") + path)) << path;
+  EXPECT_EQ(Embedder(file("whole")).width(), 8);
+  merge_run(file("whole"), file("merged"));
+  EXPECT_EQ(Embedder(file("whole")).embed({"aaa"}).values, Embedder(file("merged")).embed({"aaa"}).values);
 }
 
 TEST_F(EmbedderTraining, RowsWithRepeatedTextsAreDropped) {
@@ -349,18 +420,16 @@ TEST_F(EmbedderTraining, RefusesWhatItCannotTrain) {
             rows + ": the rows for evaluation must have different scores (all are 1)");
   EmbedderFiles twice = scored();
   twice.columns = {"1", "1"};
-  EXPECT_EQ(error("{}", twice), "training: columns must be different columns (names \"1\" twice)");
+  EXPECT_EQ(error("{}", twice), "columns must be different columns (names \"1\" twice)");
 
   EXPECT_EQ(error("{}", {}), "training: train must name a file");
   EXPECT_EQ(error(R"({"loss": "distill"})", scored()),
-            "training: loss distill requires teacher, a run that embeds texts");
+            "training: loss distill requires teacher, a run that embeds texts or a file of vectors");
   EmbedderFiles taught = scored();
   taught.teacher = init;
   EXPECT_EQ(error(R"({"loss": "cosent"})", taught), "training: teacher requires loss distill (is cosent)");
   EXPECT_EQ(error(R"({"teacher_first": true})", scored()), "training: teacher_first requires teacher");
   EXPECT_EQ(error(R"({"device": "cuda"})", scored()), "training: device must be cpu for an embedder (is cuda)");
-  EXPECT_EQ(error(R"({"lora_rank": 2, "dense": 8})", scored()),
-            "training: lora_rank must be 0 with linear layers after the pooling (is 2)");
   EXPECT_EQ(error(R"({"label_smoothing": 0.1})", scored()),
             "training: label_smoothing must be 0 for an embedder (is 0.1)");
   EXPECT_EQ(error(R"({"matryoshka": [8, 25]})", scored()),

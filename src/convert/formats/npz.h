@@ -1,7 +1,4 @@
-// NumPy's .npz format: a zip archive of arrays that are stored without compression.
-//
-//   NAME.npy = "\x93NUMPY" major:u8 minor:u8 size header data       size: u16 in version 1, u32 in version 2 and 3
-//   header   = {'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }    a dictionary of Python, in any order
+// NumPy's .npz format: a zip archive of arrays (io/weights/npy.h) that are stored without compression.
 #pragma once
 
 #include <cstddef>

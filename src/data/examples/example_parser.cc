@@ -44,19 +44,6 @@ auto find_usual(ColumnNames names, std::string_view usual) {
   return std::ranges::find_if(names, [&](std::string_view name) { return equals_ignoring_case(name, usual); });
 }
 
-// Returns whether a name is negative, negatives, negative_1, negative2, and so on, perhaps with hard_ before it.
-bool is_negative(std::string_view spelled) {
-  const std::string lower = ascii_lower(spelled);
-  std::string_view name = lower;
-  constexpr std::string_view kHard = "hard_", kNegative = "negative";
-  if (name.starts_with(kHard)) name.remove_prefix(kHard.size());
-  if (!name.starts_with(kNegative)) return false;
-  name.remove_prefix(kNegative.size());
-  if (name == "s") return true;
-  if (name.starts_with('_')) name.remove_prefix(1);
-  return name.find_first_not_of("0123456789") == name.npos;
-}
-
 // Returns the names, as they are spelled, of the first list whose texts are all there; empty if there is none.
 std::vector<std::string> usual_columns(ColumnNames names) {
   const auto has = [&](std::string_view usual) { return find_usual(names, usual) != names.end(); };
@@ -66,7 +53,7 @@ std::vector<std::string> usual_columns(ColumnNames names) {
   std::vector<std::string> chosen;
   for (const std::string_view text : usual->texts) chosen.emplace_back(*find_usual(names, text));
   for (const std::string_view name : names)
-    if (usual->negatives && is_negative(name)) chosen.emplace_back(name);
+    if (usual->negatives && is_negative_name(name)) chosen.emplace_back(name);
   std::vector<std::string_view> values(usual->values);
   values.insert(values.end(), std::begin(kScoreNames), std::end(kScoreNames));
   if (const auto value = std::ranges::find_if(values, has); value != values.end())
@@ -178,6 +165,18 @@ const json& member_of(const json& object, const std::string& name, bool may_be_a
 
 bool is_score_name(std::string_view name) {
   return std::ranges::any_of(kScoreNames, [&](std::string_view score) { return equals_ignoring_case(name, score); });
+}
+
+bool is_negative_name(std::string_view spelled) {
+  const std::string lower = ascii_lower(spelled);
+  std::string_view name = lower;
+  constexpr std::string_view kHard = "hard_", kNegative = "negative";
+  if (name.starts_with(kHard)) name.remove_prefix(kHard.size());
+  if (!name.starts_with(kNegative)) return false;
+  name.remove_prefix(kNegative.size());
+  if (name == "s") return true;
+  if (name.starts_with('_')) name.remove_prefix(1);
+  return name.find_first_not_of("0123456789") == name.npos;
 }
 
 ExampleParser::ExampleParser(const std::string& path, const std::vector<std::string>& columns, ExampleArrays arrays)

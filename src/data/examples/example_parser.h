@@ -28,6 +28,9 @@ enum class ExampleArrays {
 // Returns whether a name is that of a score: score, label, similarity, similarity_score, relevance or margin, with or
 // without capital letters.
 bool is_score_name(std::string_view name);
+// Returns whether a name is negative, negatives, negative_1, negative2, and so on, perhaps with hard_ before it, with
+// or without capital letters.
+bool is_negative_name(std::string_view name);
 
 class ExampleParser {
  public:

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "analysis/hidden_states.h"
 #include "core/arena_pool.h"
 #include "core/fail.h"
 #include "core/fields.h"
@@ -49,6 +50,10 @@ struct Embedder::State {
       : encoder(load_text_encoder(run_directory)), engine(make_inference(*encoder.model, placement, run_directory)) {}
 
   int64_t width() const { return encoder.dense ? encoder.dense->layers().out() : encoder.model->config().d_model; }
+  int64_t layers() const {
+    const ModelConfig& config = encoder.model->config();
+    return config.has_encoder() ? config.encoder_layers : config.decoder_layers;
+  }
   int64_t edge_tokens() const { return std::ssize(encoder.edges.before) + std::ssize(encoder.edges.after); }
 
   void check(const EmbeddingConfig& config, const EmbedOptions& options) const {
@@ -57,6 +62,14 @@ struct Embedder::State {
     if (config.max_length < least || config.max_length > most)
       fail("max_length must be between {} and {} (is {})", least, most, config.max_length);
     if (find_invalid_utf8(config.prefix) != std::string::npos) fail("prefix is not valid UTF-8");
+    if (const auto layer = options.layer; layer && (*layer < -layers() - 1 || *layer > layers()))
+      fail("layer must be between {} and {} (is {})", -layers() - 1, layers(), *layer);
+  }
+
+  // Returns the layer whose input is pooled; none: the last hidden states.
+  std::optional<int64_t> pooled_layer(const EmbedOptions& options) const {
+    const int64_t layer = options.layer.value_or(-1), from_start = layer < 0 ? layer + layers() + 1 : layer;
+    return from_start == layers() ? std::nullopt : std::optional(from_start);
   }
 
   // Returns the tokens of a text without its edges.
@@ -97,6 +110,21 @@ struct Embedder::State {
     return tokens;
   }
 
+  [[noreturn]] static void refuse_kind(const char* where) {
+    fail("{}: the run is a translator or a language model, expected an encoder", where);
+  }
+
+  // Returns the tokens of a text that is not truncated, for the function `where`.
+  std::vector<int32_t> whole_text(const char* where, const std::string& text, const EmbedOptions& options) const {
+    if (!encoder.pieces) refuse_kind(where);
+    EmbeddingConfig config = merged(encoder.config, options);
+    check(config, options);
+    const int64_t longest = config.max_length = encoder.model->config().max_length;
+    auto [ids, all] = tokens_of(text, 1, config);
+    if (all > longest) fail("text must have at most {} tokens (has {})", longest, all);
+    return std::move(ids);
+  }
+
   template <class Text>
   Embeddings embed(const std::vector<Text>& texts, const EmbedOptions& options) const {
     const EmbeddingConfig config = merged(encoder.config, options);
@@ -111,7 +139,8 @@ struct Embedder::State {
     result.values.resize(texts.size() * to_size(result.width));
     const Matrix<float> vectors(result.values.data(), std::ssize(texts), result.width);
     const ArenaPool::Lease lease(arenas, 1);
-    embed_ids(*engine, ids, {config.pooling, encoder.dense.get(), config.normalize, options.batch_tokens},
+    embed_ids(*engine, ids,
+              {config.pooling, encoder.dense.get(), config.normalize, options.batch_tokens, pooled_layer(options)},
               lease.front(), vectors);
     for (int64_t t = 0; t < vectors.rows; t++)
       if (!all_finite({vectors.row(t), to_size(vectors.cols)}))
@@ -150,18 +179,29 @@ Embeddings Embedder::embed_tokens(const std::vector<std::vector<int32_t>>& texts
   return state_->embed(texts, options);
 }
 
-AttentionMap Embedder::attend(const std::string& text, const EmbedOptions& options) const {
+AttentionMap Embedder::attend(const std::string& text, const EmbedOptions& options,
+                              const AttributionOptions& attribution) const {
   const TextEncoder& encoder = state_->encoder;
-  if (!encoder.pieces) fail("attend: the run is a translator or a language model, expected an encoder");
-  EmbeddingConfig config = merged(encoder.config, options);
-  state_->check(config, options);
-  const int64_t longest = config.max_length = encoder.model->config().max_length;
-  const auto [ids, all] = state_->tokens_of(text, 1, config);
-  if (all > longest) fail("text must have at most {} tokens (has {})", longest, all);
+  qkv::check(attribution);
+  if (attributes(attribution.method))
+    fail("method must be weights, rollout or flow for an encoder (is {})", name_of(attribution.method));
+  if (!encoder.pieces) state_->refuse_kind("attend");
+  if (!encoder.model->config().has_encoder())
+    fail("attend: the run is an embedder with a decoder, expected one with an encoder");
+  const std::vector<int32_t> ids = state_->whole_text("attend", text, options);
   const ArenaPool::Lease lease(state_->arenas, 1);
   AttentionMap map = encoder_attention_map(*encoder.model, ids, lease.front(), encoder.pieces(ids));
   map.source = text;
-  return map;
+  return over_layers(std::move(map), attribution.method);
+}
+
+HiddenStates Embedder::hidden(const std::string& text, const EmbedOptions& options) const {
+  const TextEncoder& encoder = state_->encoder;
+  const std::vector<int32_t> ids = state_->whole_text("hidden", text, options);
+  const ArenaPool::Lease lease(state_->arenas, 1);
+  Packed packed;
+  packed.append(ids);
+  return hidden_states(*encoder.model, packed, lease.front(), encoder.pieces(ids));
 }
 
 }  // namespace qkv

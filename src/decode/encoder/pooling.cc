@@ -16,7 +16,8 @@ void embed_ids(const InferenceEngine& model, std::span<const std::vector<int32_t
     for (const size_t i : batches[b]) packed.append(texts[i]);
     const Arena::Scope scope(arena);
     Context context{.arena = arena, .inference = true};
-    const Matrix<float> h = model.hidden(packed, context);
+    const Matrix<const float> h =
+        options.layer ? model.host().hidden(packed, *options.layer, context) : model.hidden(packed, context);
     const Matrix<float> pooled = arena.matrix<float>(packed.sequences(), h.cols);
     pool_rows<float>(h, packed.offsets, options.pooling, pooled);
     const Matrix<float> found = options.dense ? options.dense->forward(pooled, context) : pooled;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -19,6 +20,8 @@ struct PoolingOptions {
   const StandaloneDense* dense = nullptr;  // applied to the pooled vectors; may be null
   bool normalize = false;
   int64_t batch_tokens = 0;  // per batch, or 0 (tokens_at_once); a longer text is a batch of its own
+  // Layer (from 0) whose input is pooled, computed on the host; none means the last hidden states.
+  std::optional<int64_t> layer = {};
 };
 
 // texts: ids, at least one per text -> vectors: [texts, d], or as wide as the outputs of `dense`, assigned. Texts of

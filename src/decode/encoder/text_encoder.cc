@@ -28,11 +28,9 @@ TextEncoder text_encoder_of(EncoderRun run) {
   const auto ids = [codec = run.codec](const std::string& text, const std::string& where) {
     return codec.encode(text, where);
   };
-  std::function<std::vector<std::string>(const std::vector<int32_t>&)> pieces;
-  if (run.config.has_encoder())
-    pieces = [codec = run.codec, edges = run.edges](const std::vector<int32_t>& tokens) {
-      return pieces_of(codec, edges, tokens);
-    };
+  const auto pieces = [codec = run.codec, edges = run.edges](const std::vector<int32_t>& tokens) {
+    return pieces_of(codec, edges, tokens);
+  };
   return {std::move(run.model), ids, pieces, std::move(run.edges), std::move(run.embedding), std::move(run.dense)};
 }
 

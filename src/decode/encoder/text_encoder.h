@@ -17,7 +17,7 @@ struct TextEncoder {
   std::unique_ptr<Transformer<float>> model;
   // Returns the tokens of valid UTF-8 text, without `edges`. Throws Error, beginning with `where`.
   std::function<std::vector<int32_t>(const std::string& text, const std::string& where)> ids;
-  // Returns the spelling of each token; "▁" begins a word. Not set unless the run is an encoder with encoder layers.
+  // Returns the spelling of each token; "▁" begins a word. Not set unless the run is an encoder or a classifier.
   std::function<std::vector<std::string>(const std::vector<int32_t>& ids)> pieces;
   TextEdges edges;         // the tokens around a text
   EmbeddingConfig config;  // of an encoder; defaults for the other kinds. max_length is never 0

@@ -8,8 +8,12 @@
 #include <span>
 #include <utility>
 
+#include "analysis/hidden_states.h"
+#include "analysis/logit_lens.h"
+#include "analysis/patching.h"
 #include "core/fail.h"
 #include "core/fields.h"
+#include "core/json.h"
 #include "core/to_size.h"
 #include "decode/attend.h"
 #include "decode/generation/generator_model.h"
@@ -192,17 +196,15 @@ std::optional<int32_t> Generator::token(const std::string& spelling) const {
 
 int64_t Generator::max_length() const { return model_->run.model->config().max_length; }
 
-AttentionMap Generator::attend(const std::string& text, int64_t more) const {
+AttentionMap Generator::attend(const std::string& text, int64_t more, const AttributionOptions& attribution) const {
+  qkv::check(attribution);
   const Transformer<float>& model = *model_->run.model;
   AttendRequest request;
+  const std::vector<int32_t> beginning = model_->whole_text(text, "text");
   request.target_ids = model_->run.codec.encode(text, "text");
-  const std::vector<int32_t> beginning = model_->run.ends.beginning(request.target_ids);
   request.start.clear();
   if (beginning.size() > request.target_ids.size()) request.start = {beginning.front()};
   const int64_t room = model.config().max_length - std::ssize(beginning);
-  if (room < 0)
-    fail("text must have at most {} tokens, the start token included (has {})", model.config().max_length,
-         beginning.size());
   std::vector<int32_t> generated;
   GenerationOptions greedy;
   greedy.max_tokens = std::min(more, room);
@@ -210,12 +212,52 @@ AttentionMap Generator::attend(const std::string& text, int64_t more) const {
   model_->generate({request.target_ids}, greedy,
                    [&](size_t, GeneratedIds&& found) { generated = std::move(found.ids); });
   request.target_ids.insert(request.target_ids.end(), generated.begin(), generated.end());
+  request.target_baseline = model_->first_token(attribution.baseline, "baseline");
   const ArenaPool::Lease lease(model_->arenas, 1);
-  AttentionMap map = attention_map(model, request, lease.front(),
+  AttentionMap map = map_by_method(model, request, attribution, lease.front(),
                                    [&](std::span<const int32_t> ids, bool) { return model_->pieces(ids); });
   map.source = text;
   map.target = model_->run.codec.decode(generated, text.empty());
   return map;
+}
+
+HiddenStates Generator::hidden(const std::string& text) const {
+  Packed packed;
+  packed.append(model_->whole_text(text, "text"));
+  const ArenaPool::Lease lease(model_->arenas, 1);
+  return hidden_states(*model_->run.model, packed, lease.front(), model_->pieces(packed.ids));
+}
+
+LogitLens Generator::lens(const std::string& text) const {
+  Packed packed;
+  packed.append(model_->whole_text(text, "text"));
+  const ArenaPool::Lease lease(model_->arenas, 1);
+  LogitLens lens = logit_lens(*model_->run.model, {}, packed, lease.front(),
+                              [&](std::span<const int32_t> ids) { return model_->pieces(ids); });
+  lens.source = text;
+  return lens;
+}
+
+Patching Generator::patch(const std::string& clean, const std::string& corrupted, const PatchOptions& options) const {
+  check_ranges(options);
+  if (!options.prefix.empty())
+    fail("prefix must not be set for a language model, whose texts it belongs to (is {})", excerpt(options.prefix));
+  PatchedTexts texts{model_->whole_text(clean, "clean"), model_->whole_text(corrupted, "corrupted")};
+  std::vector<std::string> clean_pieces = model_->pieces(texts.clean),
+                           corrupted_pieces = model_->pieces(texts.corrupted);
+  check_patched_texts(clean_pieces, corrupted_pieces);
+  texts.answer = model_->first_token(options.answer, "answer");
+  texts.wrong = model_->first_token(options.wrong, "wrong");
+  const auto piece = [&](const int32_t& id) { return model_->pieces({&id, 1}).front(); };
+  if (texts.answer && texts.answer == texts.wrong)
+    fail("answer and wrong begin with the same token, {}", excerpt(piece(*texts.answer)));
+  const ArenaPool::Lease lease(model_->arenas, 1);
+  Patching found = patch_activations(*model_->run.model, texts, options.part, options.stack, lease.front());
+  found.clean = std::move(clean_pieces);
+  found.corrupted = std::move(corrupted_pieces);
+  found.answer = piece(*texts.answer);
+  if (texts.wrong) found.wrong = piece(*texts.wrong);
+  return found;
 }
 
 // ---- Scores of texts

@@ -5,7 +5,6 @@
 
 #include "core/fail.h"
 #include "text/unicode.h"
-#include "text/visible.h"
 
 namespace qkv {
 namespace {
@@ -56,6 +55,21 @@ Generation Generator::Model::continue_tokens(const std::vector<int32_t>& prompt,
   return text.take();
 }
 
+std::vector<int32_t> Generator::Model::whole_text(const std::string& text, const char* name) const {
+  std::vector<int32_t> ids = run.ends.beginning(run.codec.encode(text, name));
+  const int64_t longest = run.model->config().max_length;
+  if (std::ssize(ids) > longest)
+    fail("{} must have at most {} tokens, the start token included (has {})", name, longest, ids.size());
+  return ids;
+}
+
+std::optional<int32_t> Generator::Model::first_token(const std::string& text, const char* name) const {
+  if (text.empty()) return std::nullopt;
+  const std::vector<int32_t> ids = run.codec.encode(text, name);
+  if (ids.empty()) fail("{} has no tokens", name);
+  return ids.front();
+}
+
 GeneratedToken Generator::Model::token_of(const GeneratedIds& ids, bool first) const {
   const auto text_of = [&](int32_t token) { return run.codec.decode({&token, 1}, first); };
   GeneratedToken token{text_of(ids.ids.back()), static_cast<double>(ids.log_probabilities.back())};
@@ -65,17 +79,6 @@ GeneratedToken Generator::Model::token_of(const GeneratedIds& ids, bool first) c
     token.alternatives.push_back({text_of(id), static_cast<double>(log_p), end});
   }
   return token;
-}
-
-std::vector<std::string> Generator::Model::pieces(std::span<const int32_t> ids) const {
-  std::vector<std::string> pieces;
-  for (const int32_t id : ids) {
-    pieces.push_back(visible(run.codec.decode({&id, 1}, false)));
-    if (!pieces.back().empty()) continue;
-    const bool ends = std::ranges::find(run.ends.ends, id) != run.ends.ends.end();
-    pieces.back() = id == run.ends.start ? "<s>" : ends ? "</s>" : visible(run.codec.piece(id));
-  }
-  return pieces;
 }
 
 GrowingText::GrowingText(const Generator::Model& model, const GenerateOptions& options, bool prompt_is_empty)

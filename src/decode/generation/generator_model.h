@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "decode/engine/ensemble.h"
 #include "decode/engine/key_value_cache.h"
 #include "decode/generation/generation.h"
+#include "decode/generation/spelled_tokens.h"
 #include "io/runs/run.h"
 #include "model/inference/placed_model.h"
 #include "qkv/generator.h"
@@ -37,8 +39,15 @@ struct Generator::Model {
   // Returns the last generated token. first: it is the first token of the text.
   GeneratedToken token_of(const GeneratedIds& ids, bool first) const;
 
-  // Returns the tokens as axis labels of attention weights.
-  std::vector<std::string> pieces(std::span<const int32_t> ids) const;
+  // Returns the tokens that the model reads of a text, with the start token if it has one; of an empty text the start
+  // token. Throws Error, naming the text, if there are more than max_length.
+  std::vector<int32_t> whole_text(const std::string& text, const char* name) const;
+
+  // Returns the first token of a text, or none of an empty one. Throws Error, naming the text, if it has no tokens.
+  std::optional<int32_t> first_token(const std::string& text, const char* name) const;
+
+  // Returns the tokens as they are displayed.
+  std::vector<std::string> pieces(std::span<const int32_t> ids) const { return spelled_tokens(run, ids); }
 };
 
 // The text of a generation that grows. Holds back the beginning of a possible stop text, and incomplete characters.

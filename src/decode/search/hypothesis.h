@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -25,6 +26,17 @@ struct TokenEvent {
   bool last = false;
 };
 
+// The hypotheses of a sentence after one step of the search, the best first: those that live on, and those that ended
+// in it.
+struct SearchStep {
+  struct Hypothesis {
+    int32_t token = 0, parent = 0;  // the last token, and the place of the continued hypothesis in the step before
+    double token_log_probability = 0, log_probability = 0;  // of the token, and the sum of all
+    std::optional<double> score = {};                       // of one that has ended
+  };
+  std::vector<Hypothesis> live = {}, ended = {};
+};
+
 // The user's options and those of the run and the caller.
 struct SearchOptions : DecodingOptions {
   AttentionPlace attention = {};    // whose weights the coverage penalty uses
@@ -32,6 +44,7 @@ struct SearchOptions : DecodingOptions {
   std::vector<int32_t> never = {};  // tokens that are excluded
   // Called for each token of greedy search or sampling, in the order of steps. Returning true ends the hypothesis.
   std::function<bool(const TokenEvent&)> on_token = {};
+  std::function<void(const SearchStep&)> on_step = {};  // called after each step of each sentence
 };
 
 // A hypothesis in token ids.

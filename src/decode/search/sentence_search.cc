@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "core/to_size.h"
 #include "decode/search/sampler.h"
@@ -241,6 +242,8 @@ void SentenceSearch::finish(const Candidate& c) {
   nodes_.push_back({parent.last, c.token, c.log_p});
   const auto last = static_cast<int32_t>(nodes_.size()) - 1;
   add_finished({last, 0, c.sum, parent.number, progress(c)}, t_ + 1);
+  if (options_.on_step)
+    step_.ended.push_back({c.token, c.parent, static_cast<double>(c.log_p), c.sum, score_of(c.sum, t_ + 1)});
 }
 
 void SentenceSearch::add_finished(const Live& ended, int64_t tokens) {
@@ -267,7 +270,9 @@ void SentenceSearch::advance(const std::vector<Candidate>& kept, KeyValueCache& 
     parents.push_back(parent.slot);
     nodes_.push_back({parent.last, c.token, c.log_p});
     next.push_back({static_cast<int32_t>(nodes_.size()) - 1, slot, c.sum, parent.number, progress(c)});
+    if (options_.on_step) step_.live.push_back({c.token, c.parent, static_cast<double>(c.log_p), c.sum, {}});
   }
+  if (options_.on_step) options_.on_step(std::exchange(step_, {}));
   cache.branch(rows_, parents);
   live_ = std::move(next);
   t_++;

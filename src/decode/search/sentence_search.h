@@ -89,6 +89,7 @@ class SentenceSearch : public Sequence {
   std::vector<Random> random_;      // random numbers of each sample
   bool best_ended_ = false;         // the best candidate of some step ended its hypothesis
   std::vector<TokenEvent> events_;  // tokens of this step
+  SearchStep step_;                 // for on_step, if it is set
 };
 
 }  // namespace qkv

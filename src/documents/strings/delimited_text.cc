@@ -223,6 +223,23 @@ char find_separator(std::string_view text) {
   return kSeparators[static_cast<size_t>(std::ranges::max_element(counts) - counts)];
 }
 
+// Throws Error if a cell without quotes has a quote after a separator in the first row: find_separator would take it
+// for the beginning of a cell, and could find another separator as soon as a text in the row changes.
+void check_first_row(std::string_view text, char separator) {
+  std::vector<DelimitedCell> cells;
+  DelimitedReader(text, separator, true, 0).next(cells);
+  for (const DelimitedCell& cell : cells) {
+    if (cell.is_quoted) continue;
+    const std::string_view bytes = text.substr(cell.bytes.begin, cell.bytes.end - cell.bytes.begin);
+    for (size_t i = 1; i < bytes.size(); i++)
+      if (bytes[i] == '"' && kSeparators.find(bytes[i - 1]) != kSeparators.npos)
+        fail(
+            "the separator is not known: in the first row a quote follows {} (expected quotes around the cell {}, or a "
+            "first line that names the separator, such as sep=,)",
+            bytes[i - 1] == '\t' ? "a tab" : excerpt(bytes.substr(i - 1, 1)), excerpt(bytes));
+  }
+}
+
 // Takes a row such as "sep=;" from the beginning of a text, and returns its separator.
 std::optional<char> take_separator_row(std::string_view& text) {
   constexpr std::string_view kBegin = "sep=";
@@ -243,6 +260,7 @@ SplitText split_csv(std::string text, const DocumentOptions& options) {
   rest.remove_prefix(mark_size(rest));
   const std::optional<char> named = take_separator_row(rest);
   const char separator = named ? *named : find_separator(rest);
+  if (!named) check_first_row(rest, separator);
   const size_t begin = document.bytes.size() - rest.size();
   const std::string problem = DelimitedSplitter(document, separator, kCsvCellSpelling).split(begin, options.columns);
   if (!problem.empty()) fail("{}", problem);

@@ -133,6 +133,22 @@ void merge_module(const AdapterModule& module, const Safetensors& file, const st
   }
 }
 
+bool have_same_parameters(const ParameterList<float>& a, const ParameterList<float>& b) {
+  return std::ranges::equal(a.all(), b.all(), [](const Parameter<float>& p, const Parameter<float>& q) {
+    return p.name == q.name && p.shape == q.shape;
+  });
+}
+
+// Copies the parameters of `part` from the model in a file.
+void copy_parameters(const Transformer<float>& model, const std::string& path, Transformer<float>& part) {
+  for (const Parameter<float>& p : part.parameters().all()) {
+    const auto from = std::ranges::find(model.parameters().all(), p.name, &Parameter<float>::name);
+    if (from == model.parameters().all().end() || from->shape != p.shape)
+      fail("{}: has no parameter {} of shape [{}], which its adapter changes", path, p.name, fmt::join(p.shape, ", "));
+    std::copy_n(from->value, p.size(), p.value);
+  }
+}
+
 void check_base(const RunDirectory& run, const Adapter& adapter) {
   const RunDirectory base(adapter.base);
   if (!std::filesystem::exists(base.model()))
@@ -159,9 +175,9 @@ std::string sha256_of_file(const std::string& path) {
 
 bool has_adapter(const RunDirectory& run) { return std::filesystem::exists(run.base()); }
 
-bool has_weights(const RunDirectory& run) {
-  return std::filesystem::exists(has_adapter(run) ? run.adapter_weights() : run.model());
-}
+std::string weights_of(const RunDirectory& run) { return has_adapter(run) ? run.adapter_weights() : run.model(); }
+
+bool has_weights(const RunDirectory& run) { return std::filesystem::exists(weights_of(run)); }
 
 Adapter read_adapter(const RunDirectory& run) {
   const std::string where = run.base();
@@ -201,11 +217,13 @@ void write_adapter(const RunDirectory& run, const Adapter& adapter) {
 }
 
 void write_adapter_weights(const RunDirectory& run, const Adapter& adapter, const ParameterList<float>& list,
-                           std::span<const float> values) {
+                           std::span<const float> values, const std::map<std::string, std::string>& metadata) {
+  const size_t first = list.all().size() - 2 * adapter.modules.size();  // those before it are of a text head
   std::vector<TensorEntry> entries;
-  for (const auto& p : list.all()) entries.push_back({p.name, DType::f32, p.shape});
+  for (size_t i = first; i < list.all().size(); i++)
+    entries.push_back({list.all()[i].name, DType::f32, list.all()[i].shape});
   const auto data = [&](size_t i, WriteBytes write) {
-    const Parameter<float>& p = list.all()[i];
+    const Parameter<float>& p = list.all()[first + i];
     const std::span<const float> part = values.subspan(to_size(p.value - list.values().data()), to_size(p.size()));
     const AdapterModule& module = adapter.modules[i / 2];
     if (i % 2 == 0 || module.groups == 1) return write(std::as_bytes(part));
@@ -217,16 +235,22 @@ void write_adapter_weights(const RunDirectory& run, const Adapter& adapter, cons
                   ordered.data() + row_of_module(rows, to_size(row / each), row % each, module.groups) * rank);
     write(std::as_bytes(std::span(ordered)));
   };
-  write_safetensors(run.adapter_weights(), entries, data, {{"format", "pt"}});
+  Metadata all = metadata;
+  all["format"] = "pt";
+  write_safetensors(run.adapter_weights(), entries, data, all);
 }
 
 std::unique_ptr<Transformer<float>> load_base(const RunDirectory& run, const Adapter& adapter,
                                               const ModelConfig& config) {
   check_base(run, adapter);
-  auto model = load_model(RunDirectory(adapter.base).model(), config);
+  const RunDirectory base(adapter.base);
+  auto model = load_model(base.model(), read_config(base).model);
   if (is_quantized(model->parameters()))
-    fail("{}: has quantized weights; an adapter requires a base of float32", RunDirectory(adapter.base).model());
-  return model;
+    fail("{}: has quantized weights; an adapter requires a base of float32", base.model());
+  auto part = std::make_unique<Transformer<float>>(config);
+  if (have_same_parameters(model->parameters(), part->parameters())) return model;
+  copy_parameters(*model, base.model(), *part);
+  return part;
 }
 
 std::unique_ptr<Transformer<float>> load_run_model(const RunDirectory& run, const ModelConfig& config,
@@ -251,7 +275,7 @@ MergeReport merge_run(const std::string& run, const std::string& out) {
   read_config(from);
   if (!has_adapter(from)) fail("{}: is not an adapter of another run (it has no base.json)", from.root());
   const Adapter adapter = read_adapter(from);
-  const auto loaded = load_one_of<TranslatorRun, LanguageRun>(run);
+  const auto loaded = load_one_of<TranslatorRun, LanguageRun, EncoderRun, ClassifierRun>(run);
   return std::visit(
       [&](const auto& parts) -> MergeReport {
         const ParameterList<float>& weights = parts.model->parameters();

@@ -1,9 +1,12 @@
 // The adapter of a run that was trained with LoRA: a reference to its base run, adapter_config.json and
-// adapter_model.safetensors in the layout of PEFT, and the place of each module in the base.
+// adapter_model.safetensors in the layout of PEFT, and the place of each module in the base. A text head that is
+// trained with it has a file of its own (io/runs/text_head_file.h).
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -25,7 +28,7 @@ struct Adapter {
   int64_t rank = 0;         // r
   double alpha = 0;         // s = alpha / r
   bool transposed = false;  // whether the modules of the other project store weights as [in, out]
-  std::string task;         // of PEFT: "CAUSAL_LM" or "SEQ_2_SEQ_LM"
+  std::string task;         // of PEFT: "CAUSAL_LM", "SEQ_2_SEQ_LM" or "FEATURE_EXTRACTION"
   std::vector<AdapterModule> modules;
 
   double scale() const { return alpha / static_cast<double>(rank); }
@@ -39,17 +42,21 @@ bool has_adapter(const RunDirectory& run);
 Adapter read_adapter(const RunDirectory& run);
 // Writes base.json and adapter_config.json.
 void write_adapter(const RunDirectory& run, const Adapter& adapter);
-// Writes adapter_model.safetensors. `values` have the layout of `list`, the parameters of the adapter in a model.
+// Writes adapter_model.safetensors. `values` have the layout of `list`, which ends with the parameters of the adapter.
+// metadata: that the file also has.
 void write_adapter_weights(const RunDirectory& run, const Adapter& adapter, const ParameterList<float>& list,
-                           std::span<const float> values);
+                           std::span<const float> values, const std::map<std::string, std::string>& metadata = {});
 
 // Returns the SHA-256 of a file.
 std::string sha256_of_file(const std::string& path);
 
-// Loads the base of an adapter for training. Throws Error if it is missing, has changed, or is quantized.
+// Loads the base of an adapter for training, without the layers that `config` lacks. Throws Error if it is missing, has
+// changed, is quantized, or has other parameters than `config`.
 std::unique_ptr<Transformer<float>> load_base(const RunDirectory& run, const Adapter& adapter,
                                               const ModelConfig& config);
 
+// Returns the file of the weights of a run, or of its adapter.
+std::string weights_of(const RunDirectory& run);
 // Whether a run has weights: those of a training run are missing before its first evaluation.
 bool has_weights(const RunDirectory& run);
 // Loads the weights of a run. Those of an adapter are added to the weights of its base.

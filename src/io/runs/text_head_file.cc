@@ -2,11 +2,11 @@
 
 #include <filesystem>
 #include <string_view>
-#include <utility>
 
 #include "core/fail.h"
 #include "core/hash.h"
 #include "core/to_size.h"
+#include "io/runs/adapter.h"
 #include "io/weights/safetensors.h"
 #include "io/weights/weights.h"
 
@@ -15,11 +15,11 @@ namespace {
 
 constexpr const char* kHead = "head";  // key of the metadata
 
-// Returns the first parameter of the file of the head, and the end of these.
-std::pair<int64_t, int64_t> range_of_head(const Transformer<float>& model) {
-  const int64_t begin = model.trunk_parameters(), end = std::ssize(model.parameters().all());
-  if (!model.text_head()) return {end, end};
-  return {begin, model.text_head()->temperature() ? end - 1 : end};
+// Returns the parameters in the file of the head.
+Transformer<float>::HeadParameters parameters_of_file(const Transformer<float>& model) {
+  Transformer<float>::HeadParameters head = model.head_parameters();
+  if (model.text_head() && model.text_head()->temperature()) head.end--;
+  return head;
 }
 
 // Returns a hash of parameters [begin, end), whatever their order.
@@ -34,28 +34,27 @@ std::string hash_of(const ParameterList<float>& list, int64_t begin, int64_t end
 }
 
 void expect_head(const RunDirectory& directory, const std::string& path, const ParameterList<float>& head) {
-  if (!std::filesystem::exists(directory.model())) return;
-  const Metadata metadata = Safetensors::open(directory.model()).metadata();
+  const std::string weights = weights_of(directory);
+  if (!std::filesystem::exists(weights)) return;
+  const Metadata metadata = Safetensors::open(weights).metadata();
   const auto named = metadata.find(kHead);
   if (named != metadata.end() && named->second != hash_of(head, 0, std::ssize(head.all())))
-    fail("{}: is not the head of {}: training ended between writing the two; resume it to write both", path,
-         directory.model());
+    fail("{}: is not the head of {}: training ended between writing the two; resume it to write both", path, weights);
 }
 
 }  // namespace
 
 void write_text_head(const RunDirectory& run, const Transformer<float>& model) {
-  const auto [begin, end] = range_of_head(model);
+  const auto [list, begin, end] = parameters_of_file(model);
   if (begin == end) return;
   const bool has_labels = model.text_head()->config().kind == TextHeadConfig::Kind::labels;
-  const ParameterList<float>& list = model.parameters();
   save_weights(has_labels ? run.classifier() : run.dense(), list, list.values(), begin, end);
 }
 
 std::map<std::string, std::string> head_metadata(const Transformer<float>& model) {
-  const auto [begin, end] = range_of_head(model);
+  const auto [list, begin, end] = parameters_of_file(model);
   if (begin == end) return {};
-  return {{kHead, hash_of(model.parameters(), begin, end)}};
+  return {{kHead, hash_of(list, begin, end)}};
 }
 
 void expect_own_head(const RunDirectory& directory, const EncoderRun& run) {

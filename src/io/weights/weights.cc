@@ -66,8 +66,16 @@ void save_weights(const std::string& path, const ParameterList<float>& list, std
 }
 
 void load_weights(const std::string& path, const ParameterList<float>& list, std::span<float> values) {
+  load_weights(path, list, values, 0, std::ssize(list.all()));
+}
+
+void load_weights(const std::string& path, const ParameterList<float>& list, std::span<float> values, int64_t begin,
+                  int64_t end) {
   const Safetensors file = Safetensors::open(path);
-  for (const auto& p : list.all()) read_parameter(file, path, p, part_of(p, list, values));
+  for (int64_t i = begin; i < end; i++) {
+    const Parameter<float>& p = list.all()[to_size(i)];
+    read_parameter(file, path, p, part_of(p, list, values));
+  }
   reject_other_names(file, path, list);
 }
 

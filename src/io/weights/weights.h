@@ -20,6 +20,9 @@ void save_weights(const std::string& path, const ParameterList<float>& list, std
 // Reads every parameter of `list` into `values`. Throws Error, naming file and tensor, for a tensor that is missing,
 // unknown, not finite, or of another shape or type.
 void load_weights(const std::string& path, const ParameterList<float>& list, std::span<float> values);
+// Reads parameters [begin, end) of the list from a file of these alone.
+void load_weights(const std::string& path, const ParameterList<float>& list, std::span<float> values, int64_t begin,
+                  int64_t end);
 
 // Loads a model for inference, with float32 or quantized weights (io/weights/quantized_weights.h). Weights that lie in
 // the order of the model are used directly from the mapped file. The size of the file is checked against the

@@ -49,7 +49,7 @@ Matrix<Real> ClassificationHead<Real>::forward(Matrix<Real> v, Context& c, Saved
   s.a = dense_.forward(v, c);
   s.y = c.arena.matrix<Real>(s.a.rows, s.a.cols);
   dense_activation<Real>(activation_, s.a, s.y);
-  c.checked("activation", s.y);
+  c.probed("activation", s.y);
   if (norm_) s.y = norm_->forward(s.y, c, s.norm);
   drop(c.dropout(dropout_, output_site_), s.y);
   return output_.forward(s.y, c);
@@ -62,7 +62,7 @@ Matrix<Real> ClassificationHead<Real>::backward(Matrix<const Real> dz, Context& 
   drop(c.dropout(dropout_, output_site_), dy);
   if (norm_) norm_->backward(dy, c, s.norm);
   dense_activation_backward<Real>(activation_, s.a, dy);
-  c.checked("activation", dy, Pass::backward);
+  c.probed("activation", dy, Pass::backward);
   dense_.backward(s.v, dy, dv, c);
   drop(c.dropout(dropout_, input_site_), dv);
   return dv;

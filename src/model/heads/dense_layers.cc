@@ -21,7 +21,7 @@ Matrix<Real> DenseLayers<Real>::forward(Matrix<Real> v, Context& c, Saved& s) co
     s.layers.push_back({v, a});
     v = c.arena.matrix<Real>(a.rows, a.cols);
     dense_activation<Real>(shapes_[i].activation, a, v);
-    c.checked("activation", v);
+    c.probed("activation", v);
   }
   return v;
 }
@@ -30,7 +30,7 @@ template <class Real>
 Matrix<Real> DenseLayers<Real>::backward(Matrix<Real> dy, Context& c, const Saved& s) const {
   for (size_t i = layers_.size(); i-- > 0;) {
     dense_activation_backward<Real>(shapes_[i].activation, s.layers[i].a, dy);
-    c.checked("activation", dy, Pass::backward);
+    c.probed("activation", dy, Pass::backward);
     const Matrix<Real> dv = c.arena.matrix<Real>(dy.rows, shapes_[i].in);
     layers_[i].backward(s.layers[i].v, dy, dv, c);
     dy = dv;

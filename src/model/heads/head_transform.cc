@@ -16,7 +16,7 @@ Matrix<Real> HeadTransform<Real>::forward(Matrix<const Real> h, Context& c, Save
   s.a = c.arena.matrix<Real>(h.rows, dense_.out());
   s.y = kind_ == Activation::relu ? s.a : c.arena.matrix<Real>(h.rows, dense_.out());
   dense_.forward_into(h, s.a, c, Epilogue<Real>::activation(kind_, {}, s.y));
-  c.checked("activation", s.y);
+  c.probed("activation", s.y);
   return norm_.forward(s.y, c, s.norm);
 }
 
@@ -24,7 +24,7 @@ template <class Real>
 void HeadTransform<Real>::backward(Matrix<Real> dy, Matrix<Real> dh, Context& c, const Saved& s) const {
   norm_.backward(dy, c, s.norm);
   apply(Epilogue<Real>::activation_backward(kind_, {}, s.a), dy);
-  c.checked("activation", dy, Pass::backward);
+  c.probed("activation", dy, Pass::backward);
   dense_.backward(s.h, dy, dh, c);
 }
 

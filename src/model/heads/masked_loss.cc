@@ -28,7 +28,7 @@ Loss masked_loss(const MaskedOutput<Real>& layers, Matrix<const Real> h, const B
 template <class Real>
 Loss masked_loss_and_gradient(const MaskedOutput<Real>& layers, Matrix<const Real> h, const Batch& batch,
                               double smoothing, Matrix<Real> dh, Context& c) {
-  const FiniteCheck::Part part(c.check, "head", TokenSide::target);
+  const Probe::Part part(c.probe, "head", TokenSide::target);
   const Arena::Scope scope(c.arena);
   typename HeadTransform<Real>::Saved saved;
   const Matrix<Real> x = masked_rows<Real>(h, batch, c);

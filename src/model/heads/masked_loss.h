@@ -17,12 +17,12 @@ struct MaskedOutput {
   const Output<Real>& output;
 };
 
-// Returns the label-smoothed loss of batch.masked, for the hidden states h: [tokens of batch.source, d].
+// Returns the label-smoothed loss of the rows batch.masked of hidden states h: [N, d], which predict batch.labels.
 template <class Real>
 Loss masked_loss(const MaskedOutput<Real>& layers, Matrix<const Real> h, const Batch& batch, double smoothing,
                  Context& c);
 
-// Also assigns its gradient to dh, which is 0 for all other tokens, and adds to the gradients of the parameters.
+// Also assigns its gradient to dh, which is 0 for all other rows, and adds to the gradients of the parameters.
 template <class Real>
 Loss masked_loss_and_gradient(const MaskedOutput<Real>& layers, Matrix<const Real> h, const Batch& batch,
                               double smoothing, Matrix<Real> dh, Context& c);

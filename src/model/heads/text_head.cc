@@ -67,7 +67,7 @@ Matrix<Real> TextHead<Real>::forward(Matrix<const Real> h, std::span<const int32
   s.offsets = offsets;
   const Matrix<Real> v = c.arena.matrix<Real>(std::ssize(offsets) - 1, h.cols);
   pool_rows<Real>(h, offsets, config_.pooling, v);
-  c.checked("pooling", v);
+  c.probed("pooling", v);
   return labels_ ? labels_->forward(v, c, s.labels) : dense_.forward(v, c, s.dense);
 }
 
@@ -75,7 +75,7 @@ template <class Real>
 void TextHead<Real>::backward(Matrix<Real> dv, Matrix<Real> dh, Context& c, const Saved& s) const {
   const Matrix<Real> dpooled = labels_ ? labels_->backward(dv, c, s.labels) : dense_.backward(dv, c, s.dense);
   pool_rows_backward<Real>(s.h, s.offsets, config_.pooling, dpooled, dh);
-  c.checked("pooling", dh, Pass::backward);
+  c.probed("pooling", dh, Pass::backward);
 }
 
 template class TextHead<float>;

@@ -159,7 +159,7 @@ void MultiHeadAttention<Real>::project(Context& c, Saved& s) const {
     s.v = qkv_.forward(s.u, c, Q + K, all);  // V = U W_Vᵀ + b_V
   } else if (s.z.data != s.x.data) {
     s.q = qkv_.forward(s.x, c, 0, Q);
-    const FiniteCheck::Part part(c.check, "keys and values", TokenSide::none);
+    const Probe::Part part(c.probe, "keys and values", TokenSide::none);
     const Matrix<Real> kv = qkv_.forward(s.z, c, Q, all);  // K and V in one product
     s.k = kv.col_range(0, K);
     s.v = kv.col_range(K, kv.cols);
@@ -180,8 +180,8 @@ void MultiHeadAttention<Real>::normalize_and_rotate(const Sequences& sequences, 
   if (!positions_.angles.data) return;
   rotate(s.k, c.positions, Rotation::forward);
   rotate(s.q, s.x.rows == s.z.rows ? c.positions : last_positions(sequences, c), Rotation::forward);
-  c.checked("rotary", s.k);
-  c.checked("rotary", s.q);
+  c.probed("rotary", s.k);
+  c.probed("rotary", s.q);
 }
 
 template <class Real>
@@ -199,7 +199,7 @@ Matrix<Real> MultiHeadAttention<Real>::forward(Matrix<const Real> x, Matrix<cons
   // head_h = softmax(Q_h K_hᵀ / √d_k + M) V_h
   run_attention(input(s, keys, causal, &c), as_heads(s.heads, value_width_), Heads<Statistic<Real>>{s.lse, heads_, 1},
                 c.arena);
-  c.checked("attention", s.heads);
+  c.probed("attention", s.heads);
   return output_.forward(s.heads, c);  // Y = [head_1; …; head_H] W_Oᵀ + b_O
 }
 
@@ -223,13 +223,14 @@ void MultiHeadAttention<Real>::backward(Matrix<const Real> dy, Matrix<Real> dx, 
 
   const Matrix<Real> dheads = c.arena.matrix<Real>(s.heads.rows, s.heads.cols);
   output_.backward(s.heads, dy, dheads, c);
+  c.probed("heads", dheads, Pass::backward);
   const AttentionInput<Real> in = input(s, keys, causal, &c);
   Statistic<Real>* ddistances = relative_ ? c.arena.take<Statistic<Real>>(relative_->size()) : nullptr;
   const AttentionGradients<Real> gradients{
       as_heads(dq, key_width_), as_heads(dk, key_width_), as_heads(dv, value_width_), {}, ddistances};
   run_attention_backward<Real>(in, as_heads<const Real>(s.heads, value_width_), {s.lse, heads_, 1},
                                as_heads<const Real>(dheads, value_width_), gradients, c.arena);
-  c.checked("attention", dq, Pass::backward);
+  c.probed("attention", dq, Pass::backward);
   if (relative_) relative_->backward(ddistances);
   rotate(dk, c.positions, Rotation::back);
   rotate(dq, c.positions, Rotation::back);
@@ -238,9 +239,9 @@ void MultiHeadAttention<Real>::backward(Matrix<const Real> dy, Matrix<Real> dx, 
     normalize_backward(*k_norm_, dk, c, s.k_norms);
   }
   qkv_.backward(s.x, dqkv, dx, c, accumulate, 0, dqkv.cols);
-  const FiniteCheck::Part part(c.check, "keys and values", TokenSide::none);
-  c.checked("attention", dk, Pass::backward);
-  c.checked("attention", dv, Pass::backward);
+  const Probe::Part part(c.probe, "keys and values", TokenSide::none);
+  c.probed("attention", dk, Pass::backward);
+  c.probed("attention", dv, Pass::backward);
   if (!same_keys) qkv_.backward(s.z, dkv, dz, c, true, Q, Q + dkv.cols);
   if (!same_values) qkv_.backward(s.u, dv, du, c, true, Q + K, all);
 }

@@ -6,7 +6,7 @@
 
 #include "core/arena.h"
 #include "core/function_ref.h"
-#include "model/layers/finite_check.h"
+#include "model/layers/probe.h"
 #include "qkv/dropout.h"
 
 namespace qkv {
@@ -28,7 +28,7 @@ struct Context {
   FunctionRef<void(int64_t end)> on_use = {};
   FunctionRef<void(int64_t first)> on_complete = {};
 
-  FiniteCheck* check = nullptr;  // of the outputs of all ops; usually none
+  Probe* probe = nullptr;  // of the outputs of all ops; usually none
 
   void use(int64_t end) const {
     if (on_use) on_use(end);
@@ -38,12 +38,12 @@ struct Context {
   }
 
   template <class Real>
-  void checked(const char* op, Matrix<Real> output, Pass pass = Pass::forward, int64_t first = 0) const {
-    if (check) check->output(op, pass, Matrix<const Real>(output), first);
+  void probed(const char* op, Matrix<Real> output, Pass pass = Pass::forward, int64_t first = 0) const {
+    if (probe) probe->output(op, pass, output, first);
   }
   template <class Real>
-  void checked_gradient(const char* op, Matrix<Real> gradient) const {
-    if (check) check->gradient(op, Matrix<const Real>(gradient));
+  void probed_gradient(const char* op, Matrix<Real> gradient) const {
+    if (probe) probe->gradient(op, Matrix<const Real>(gradient));
   }
 
   Dropout dropout(double p, uint32_t site) const {

@@ -33,41 +33,45 @@ Matrix<Real> Embedding<Real>::forward(std::span<const int32_t> ids, std::span<co
                                       std::span<const int32_t> added, Context& c, Saved& s) const {
   const Matrix<const Real> P = position_table();
   Matrix<Real> y = c.arena.matrix<Real>(static_cast<int64_t>(ids.size()), P.cols);
-  const FiniteCheck::Part part(c.check, "embedding");
+  const Probe::Part part(c.probe, "embedding");
   embed(ids, P, positions, y);
   if (zero_start_) set_first_tokens<Real>(positions, P.row(0), y);
   if (added_) add_embedding<Real>(added_->matrix(), added, y);
-  c.checked("lookup", y);
+  c.probed("lookup", y);
   if (norm_) y = norm_->forward(y, c, s.norm);
   // The norm's backward needs only its input, so dropout may overwrite its result.
   if (c.dropout(p_, site_).active()) dropout<Real>(y, c.dropout(p_, site_), y);
-  c.checked("dropout", y);
-  if (!projection_) return y;
-  s.x = y;
-  return projection_->forward(y, c);
+  c.probed("dropout", y);
+  if (projection_) {
+    s.x = y;
+    y = projection_->forward(y, c);
+  }
+  c.probed("state", y);
+  return y;
 }
 
 template <class Real>
 void Embedding<Real>::backward(Matrix<Real> gradient, std::span<const int32_t> ids, std::span<const int32_t> positions,
                                std::span<const int32_t> added, Context& c, const Saved& s) const {
   const Arena::Scope scope(c.arena);
-  const FiniteCheck::Part part(c.check, "embedding");
+  const Probe::Part part(c.probe, "embedding");
   if (projection_) {
     const Matrix<Real> dx = c.arena.matrix<Real>(s.x.rows, s.x.cols);
     projection_->backward(s.x, gradient, dx, c);
     gradient = dx;
   }
   if (c.dropout(p_, site_).active()) dropout<Real>(gradient, c.dropout(p_, site_), gradient);
-  c.checked("dropout", gradient, Pass::backward);
+  c.probed("dropout", gradient, Pass::backward);
   if (norm_) norm_->backward(gradient, c, s.norm);
+  c.probed("lookup", gradient, Pass::backward);
   if (added_ && added_->gradient) embedding_backward<Real>(gradient, added, 1, added_->gradient_matrix());
   if (learned_ && learned_->gradient) embedding_backward<Real>(gradient, positions, 1, learned_->gradient_matrix());
   for (const Parameter<Real>* p : {added_, learned_})
-    if (p && p->gradient) c.checked_gradient("lookup", p->gradient_matrix());
+    if (p && p->gradient) c.probed_gradient("lookup", p->gradient_matrix());
   if (!table_->gradient) return;
   if (zero_start_) set_first_tokens<Real>(positions, nullptr, gradient);
   embedding_backward<Real>(gradient, ids, scale_, table_->gradient_matrix());
-  c.checked_gradient("lookup", table_->gradient_matrix());
+  c.probed_gradient("lookup", table_->gradient_matrix());
 }
 
 template <class Real>

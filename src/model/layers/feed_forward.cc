@@ -31,14 +31,14 @@ Matrix<Real> FeedForward<Real>::forward(Matrix<const Real> x, Context& c, Saved&
     s.hidden = c.arena.matrix<Real>(x.rows, first_.out() / 2);
     first_.forward_into(x, s.a, c, {});
     gated_activation<Real>(kind_, s.a, c.dropout(p_, site_), s.hidden);
-    c.checked("gated activation", s.hidden);
+    c.probed("gated activation", s.hidden);
     return second_.forward(s.hidden, c);
   }
   // The output of relu is enough for backward: the gradient is 0 unless it is positive. So activations overwrite
   // their input for relu, and if no backward follows.
   s.hidden = kind_ == Activation::relu || c.inference ? s.a : c.arena.matrix<Real>(s.a.rows, s.a.cols);
   first_.forward_into(x, s.a, c, Epilogue<Real>::activation(kind_, c.dropout(p_, site_), s.hidden));
-  c.checked("activation", s.hidden);
+  c.probed("activation", s.hidden);
   return second_.forward(s.hidden, c);
 }
 
@@ -51,12 +51,12 @@ void FeedForward<Real>::backward(Matrix<const Real> dy, Matrix<Real> dx, bool ac
     const Matrix<Real> dhidden = c.arena.matrix<Real>(s.hidden.rows, s.hidden.cols);
     second_.backward(s.hidden, dy, dhidden, c);
     gated_activation_backward<Real>(kind_, s.a, dhidden, c.dropout(p_, site_), d);
-    c.checked("gated activation", d, Pass::backward);
+    c.probed("gated activation", d, Pass::backward);
     first_.backward(s.x, d, dx, c, accumulate);
     return;
   }
   second_.backward(s.hidden, dy, d, c, false, Epilogue<Real>::activation_backward(kind_, c.dropout(p_, site_), s.a));
-  c.checked("activation", d, Pass::backward);
+  c.probed("activation", d, Pass::backward);
   first_.backward(s.x, d, dx, c, accumulate);
 }
 

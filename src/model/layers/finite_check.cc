@@ -2,40 +2,23 @@
 
 #include <utility>
 
-#include "core/device.h"
 #include "ops/rows.h"
 
 namespace qkv {
 
-FiniteCheck::Part::Part(FiniteCheck* check, const char* name, int64_t number) : check_(check) {
-  if (check_) check_->parts_.push_back({name, number, check_->side()});
-}
-
-FiniteCheck::Part::Part(FiniteCheck* check, const char* name, TokenSide side) : check_(check) {
-  if (check_) check_->parts_.push_back({name, -1, side});
-}
-
-FiniteCheck::Part::~Part() {
-  if (check_) check_->parts_.pop_back();
-}
-
-void FiniteCheck::Part::rename(const char* name) {
-  if (check_) check_->parts_.back().name = name;
-}
-
 // "decoder layer 3, feed-forward, linear, forward": the side, and what it consists of.
-std::string FiniteCheck::place(const char* op, const char* pass) const {
+std::string FiniteCheck::place(std::string_view op, const char* pass) const {
   std::string text;
-  for (size_t i = 0; i < parts_.size(); i++) {
-    text += parts_[i].name;
-    if (parts_[i].number >= 0) text += " " + std::to_string(parts_[i].number);
-    text += i == 0 && parts_.size() > 1 ? " " : ", ";
+  for (size_t i = 0; i < parts().size(); i++) {
+    text += parts()[i].name;
+    if (parts()[i].number >= 0) text += " " + std::to_string(parts()[i].number);
+    text += i == 0 && parts().size() > 1 ? " " : ", ";
   }
-  return text + op + ", " + pass;
+  return text.append(op) + ", " + pass;
 }
 
 template <class Real>
-void FiniteCheck::output(const char* op, Pass pass, Matrix<const Real> m, int64_t first) {
+void FiniteCheck::check(std::string_view op, Pass pass, Matrix<const Real> m, int64_t first) {
   if (found_ || !m.data) return;
   std::vector<int64_t> rows = rows_not_finite(m);
   if (rows.empty()) return;
@@ -45,21 +28,24 @@ void FiniteCheck::output(const char* op, Pass pass, Matrix<const Real> m, int64_
 }
 
 template <class Real>
-void FiniteCheck::gradient(const char* op, Matrix<const Real> m) {
+void FiniteCheck::check_gradient(std::string_view op, Matrix<const Real> m) {
   if (found_ || !m.data || rows_not_finite(m).empty()) return;
   found_ = NotFinite{place(op, "gradient of the weights")};
 }
 
-void FiniteCheck::take(const FiniteCheck& other, int64_t first_source, int64_t first_target) {
+void FiniteCheck::take(const Probe& part, int64_t first_source, int64_t first_target) {
+  const auto& other = dynamic_cast<const FiniteCheck&>(part);
   if (found_ || !other.found_) return;
   found_ = other.found_;
   for (int64_t& row : found_->rows) row += found_->side == TokenSide::source ? first_source : first_target;
 }
 
-#define QKV_INSTANTIATE(T)                                                        \
-  template void FiniteCheck::output(const char*, Pass, Matrix<const T>, int64_t); \
-  template void FiniteCheck::gradient(const char*, Matrix<const T>);
-QKV_FOR_EACH_ELEMENT(QKV_INSTANTIATE)
-#undef QKV_INSTANTIATE
+#define QKV_DEFINE(T)                                                                    \
+  void FiniteCheck::output(std::string_view op, Pass pass, Matrix<T> m, int64_t first) { \
+    check<T>(op, pass, m, first);                                                        \
+  }                                                                                      \
+  void FiniteCheck::gradient(std::string_view op, Matrix<const T> m) { check_gradient<T>(op, m); }
+QKV_FOR_EACH_ELEMENT(QKV_DEFINE)
+#undef QKV_DEFINE
 
 }  // namespace qkv

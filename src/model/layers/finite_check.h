@@ -1,17 +1,16 @@
-// Finds the first output of a pass over a model that is not finite. Without a check, an op costs one comparison more.
+// Finds the first output of a pass over a model that is not finite.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "qkv/matrix.h"
+#include "model/layers/probe.h"
 
 namespace qkv {
-
-// The side of the batch whose tokens are the rows of an output.
-enum class TokenSide { none, source, target };
 
 // An output that is not finite.
 struct NotFinite {
@@ -20,49 +19,27 @@ struct NotFinite {
   std::vector<int64_t> rows = {};    // that are not finite: tokens of the batch; empty without a side
 };
 
-enum class Pass { forward, backward };
-
-// The outputs of one pass over a batch, in the order in which they are computed. Not thread-safe.
-class FiniteCheck {
+// Reads the outputs of one pass over a batch, in the order in which they are computed.
+class FiniteCheck final : public Probe {
  public:
-  // A part of the model, in which the outputs are while it exists. `check` may be null.
-  class Part {
-   public:
-    // Rows are tokens of the side of the surrounding part.
-    Part(FiniteCheck* check, const char* name, int64_t number = -1);
-    Part(FiniteCheck* check, const char* name, TokenSide side);
-    ~Part();
-    Part(const Part&) = delete;
-    Part& operator=(const Part&) = delete;
+#define QKV_DECLARE(T)                                                              \
+  void output(std::string_view op, Pass pass, Matrix<T> m, int64_t first) override; \
+  void gradient(std::string_view op, Matrix<const T> m) override;
+  QKV_FOR_EACH_ELEMENT(QKV_DECLARE)
+#undef QKV_DECLARE
 
-    void rename(const char* name);
-
-   private:
-    FiniteCheck* check_;
-  };
-
-  // Checks the output of an op, whose first row is token `first`.
-  template <class Real>
-  void output(const char* op, Pass pass, Matrix<const Real> m, int64_t first = 0);
-  // Checks the gradient of parameters.
-  template <class Real>
-  void gradient(const char* op, Matrix<const Real> m);
-
-  // Takes what another check found in a part of the batch, whose first tokens are these.
-  void take(const FiniteCheck& other, int64_t first_source, int64_t first_target);
+  std::unique_ptr<Probe> of_part() const override { return std::make_unique<FiniteCheck>(); }
+  void take(const Probe& part, int64_t first_source, int64_t first_target) override;
 
   const std::optional<NotFinite>& found() const { return found_; }
 
  private:
-  struct Entry {
-    const char* name;
-    int64_t number;
-    TokenSide side;
-  };
-  TokenSide side() const { return parts_.empty() ? TokenSide::none : parts_.back().side; }
-  std::string place(const char* op, const char* pass) const;
+  template <class Real>
+  void check(std::string_view op, Pass pass, Matrix<const Real> m, int64_t first);
+  template <class Real>
+  void check_gradient(std::string_view op, Matrix<const Real> m);
+  std::string place(std::string_view op, const char* pass) const;
 
-  std::vector<Entry> parts_;  // the outermost first
   std::optional<NotFinite> found_;
 };
 

@@ -50,16 +50,16 @@ Linear<Real>::Linear(ParameterList<Real>& list, const LinearOutputs& outputs, in
   }
 }
 
-// A check needs the products before their epilogue. A device rounds their elements after it, so that it computes them
+// A probe needs the products before their epilogue. A device rounds their elements after it, so that it computes them
 // again.
 template <class Real>
 void Linear<Real>::forward_into(Matrix<const Real> x, Matrix<Real> y, Context& c, int64_t out_begin, int64_t out_end,
                                 const Epilogue<Real>& epilogue) const {
   const Real* bias = bias_ ? bias_->value + out_begin : nullptr;
-  if (weight_->updates.empty() && !c.check) return product<Real>(x, *weight_, out_begin, out_end, bias, y, c, epilogue);
+  if (weight_->updates.empty() && !c.probe) return product<Real>(x, *weight_, out_begin, out_end, bias, y, c, epilogue);
   product<Real>(x, *weight_, out_begin, out_end, bias, y, c);
   for (const LowRank<Real>& update : weight_->updates) update.add(x, y, out_begin, c);
-  c.checked("linear", y);
+  c.probed("linear", y);
   if constexpr (kOnDevice<Real>)
     if (weight_->updates.empty()) return product<Real>(x, *weight_, out_begin, out_end, bias, y, c, epilogue);
   apply(epilogue, y);
@@ -76,15 +76,15 @@ template <class Real>
 void Linear<Real>::backward(Matrix<const Real> x, Matrix<const Real> dy, Matrix<Real> dx, Context& c, bool accumulate,
                             int64_t out_begin, int64_t out_end, const Epilogue<Real>& of_dx) const {
   Statistic<Real>* db = bias_ ? bias_->gradient + out_begin : nullptr;
-  const bool more = !weight_->updates.empty() || c.check;  // work on dx
+  const bool more = !weight_->updates.empty() || c.probe;  // work on dx
   product_backward<Real>(x, *weight_, out_begin, out_end, dy, dx, db, c, accumulate, more ? Epilogue<Real>() : of_dx);
   if (!more) return;
   for (const LowRank<Real>& update : weight_->updates) update.backward(x, dy, dx, out_begin, c);
-  c.checked("linear", dx, Pass::backward);
+  c.probed("linear", dx, Pass::backward);
   const int64_t in = weight_->shape[1];
   if (weight_->gradient)
-    c.checked_gradient("linear", Matrix<Statistic<Real>>(weight_->gradient + out_begin * in, out_end - out_begin, in));
-  c.checked_gradient("linear", Matrix<Statistic<Real>>(db, 1, out_end - out_begin));
+    c.probed_gradient("linear", Matrix<Statistic<Real>>(weight_->gradient + out_begin * in, out_end - out_begin, in));
+  c.probed_gradient("linear", Matrix<Statistic<Real>>(db, 1, out_end - out_begin));
   if constexpr (kOnDevice<Real>)
     if (weight_->updates.empty() && of_dx && !accumulate)
       return linear_backward<Real>(x, {weight_->value + out_begin * in, out_end - out_begin, in}, dy,

@@ -22,16 +22,16 @@ template <class Real>
 void Norm<Real>::forward_into(Matrix<const Real> x, Matrix<Real> y, Context& c, Saved& s) const {
   s = {x, centred_ ? c.arena.take<Statistic<Real>>(x.rows) : nullptr, c.arena.take<Statistic<Real>>(x.rows)};
   layer_norm<Real>(x, gamma_->value, beta_ ? beta_->value : nullptr, epsilon_, y, s.mean, s.rstd);
-  c.checked("norm", y);
+  c.probed("norm", y);
 }
 
 template <class Real>
 void Norm<Real>::backward(Matrix<Real> gradient, Context& c, const Saved& s) const {
   layer_norm_backward<Real>(gradient, s.x, gamma_->value, s.mean, s.rstd, gradient, gamma_->gradient,
                             beta_ ? beta_->gradient : nullptr, c.arena);
-  c.checked("norm", gradient, Pass::backward);
+  c.probed("norm", gradient, Pass::backward);
   for (const Parameter<Real>* p : {gamma_, beta_})
-    if (p) c.checked_gradient("norm", Matrix<Statistic<Real>>(p->gradient, 1, p->size()));
+    if (p) c.probed_gradient("norm", Matrix<Statistic<Real>>(p->gradient, 1, p->size()));
 }
 
 QKV_FOR_ELEMENTS(template class Norm);

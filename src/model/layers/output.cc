@@ -59,9 +59,9 @@ template <>
 TopKLogits Output<float>::best(Matrix<const float> h, HiddenTokens hidden, int64_t k, Context& c) const {
   const TopKLogits best{c.arena.matrix<float>(h.rows, k), c.arena.matrix<int32_t>(h.rows, k)};
   if (weight_->int8.values.data)
-    top_k_logits(h, weight_->int8, bias(), hidden, best, c.arena);
+    top_k_logits(h, weight_->int8, bias(), {hidden}, best, c.arena);
   else
-    top_k_logits(h, weight_->matrix(), bias(), hidden, best, c.arena);
+    top_k_logits(h, weight_->matrix(), bias(), {hidden}, best, c.arena);
   return best;
 }
 
@@ -108,7 +108,7 @@ Loss Output<Real>::loss(Matrix<const Real> h, std::span<const int32_t> labels, d
 template <class Real>
 Loss Output<Real>::loss_and_gradient(Matrix<const Real> h, std::span<const int32_t> labels, double smoothing,
                                      Matrix<Real> dh, Context& c) const {
-  const FiniteCheck::Part part(c.check, "output", TokenSide::target);
+  const Probe::Part part(c.probe, "output", TokenSide::target);
   const Arena::Scope all(c.arena);
   const int64_t block = rows_at_once(weight_->shape[0]);
   const RowLosses<Real> losses(h.rows, block, c.arena);
@@ -118,11 +118,11 @@ Loss Output<Real>::loss_and_gradient(Matrix<const Real> h, std::span<const int32
     const Matrix<const Real> rows = h.row_range(begin, end);
     const Matrix<Real> d = logits(rows, c);  // becomes dlogits = p − q
     const Matrix<const Real> capped = keep_capped(d, c);
-    c.checked("logits", d, Pass::forward, begin);
+    c.probed("logits", d, Pass::forward, begin);
     cross_entropy_with_gradient<Real>(d, labels.subspan(to_size(begin), to_size(n)),
                                       static_cast<Arithmetic<Real>>(smoothing), 1, losses.loss + begin,
                                       losses.nll + begin);
-    c.checked("loss", losses.of_block(begin, n), Pass::forward, begin);
+    c.probed("loss", losses.of_block(begin, n), Pass::forward, begin);
     backward(rows, capped, d, dh.row_range(begin, end), c, begin);
   }
   return losses.sum();
@@ -131,7 +131,7 @@ Loss Output<Real>::loss_and_gradient(Matrix<const Real> h, std::span<const int32
 template <class Real>
 Loss Output<Real>::r_drop_and_gradient(Matrix<const Real> h, Matrix<const Real> other, std::span<const int32_t> labels,
                                        Objective objective, Matrix<Real> dh, Matrix<Real> dother, Context& c) const {
-  const FiniteCheck::Part part(c.check, "output", TokenSide::target);
+  const Probe::Part part(c.probe, "output", TokenSide::target);
   const Arena::Scope all(c.arena);
   const int64_t block = rows_at_once(weight_->shape[0]);
   const RowLosses<Real> losses(h.rows, block, c.arena);
@@ -141,12 +141,12 @@ Loss Output<Real>::r_drop_and_gradient(Matrix<const Real> h, Matrix<const Real> 
     const Matrix<const Real> a = h.row_range(begin, end), b = other.row_range(begin, end);
     const Matrix<Real> da = logits(a, c), db = logits(b, c);
     const Matrix<const Real> capped_a = keep_capped(da, c), capped_b = keep_capped(db, c);
-    c.checked("logits", da, Pass::forward, begin);
-    c.checked("logits", db, Pass::forward, begin);
+    c.probed("logits", da, Pass::forward, begin);
+    c.probed("logits", db, Pass::forward, begin);
     r_drop_with_gradient<Real>(
         da, db, labels.subspan(to_size(begin), to_size(n)), static_cast<Arithmetic<Real>>(objective.label_smoothing),
         static_cast<Arithmetic<Real>>(objective.r_drop), losses.loss + begin, losses.nll + begin);
-    c.checked("loss", losses.of_block(begin, n), Pass::forward, begin);
+    c.probed("loss", losses.of_block(begin, n), Pass::forward, begin);
     backward(a, capped_a, da, dh.row_range(begin, end), c, begin);
     backward(b, capped_b, db, dother.row_range(begin, end), c, begin);
   }
@@ -164,12 +164,12 @@ Matrix<const Real> Output<Real>::keep_capped(Matrix<const Real> logits, Context&
 template <class Real>
 void Output<Real>::backward(Matrix<const Real> h, Matrix<const Real> capped, Matrix<Real> dlogits, Matrix<Real> dh,
                             Context& c, int64_t first) const {
-  c.checked("loss", dlogits, Pass::backward, first);
+  c.probed("loss", dlogits, Pass::backward, first);
   if (cap_ > 0) softcap_backward<Real>(capped, cap_, dlogits);
   product_backward<Real>(h, *weight_, 0, dlogits.cols, dlogits, dh, bias_ ? bias_->gradient : nullptr, c);
-  c.checked("logits", dh, Pass::backward, first);
-  c.checked_gradient("logits", weight_->gradient_matrix());
-  if (bias_) c.checked_gradient("logits", Matrix<Statistic<Real>>(bias_->gradient, 1, bias_->size()));
+  c.probed("logits", dh, Pass::backward, first);
+  c.probed_gradient("logits", weight_->gradient_matrix());
+  if (bias_) c.probed_gradient("logits", Matrix<Statistic<Real>>(bias_->gradient, 1, bias_->size()));
 }
 
 QKV_FOR_ELEMENTS(template class Output);

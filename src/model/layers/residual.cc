@@ -20,8 +20,9 @@ Matrix<const Real> Residual<Real>::input(Matrix<const Real> x, Context& c, Saved
 
 template <class Real>
 Matrix<Real> Residual<Real>::add(Matrix<const Real> x, Matrix<Real> f, Context& c) const {
+  c.probed("branch", f);
   add_dropout<Real>(x, f, c.dropout(p_, site_), f);
-  c.checked("residual", f);
+  c.probed("residual", f);
   return f;
 }
 
@@ -37,7 +38,7 @@ Matrix<Real> Residual<Real>::forward(Matrix<const Real> x, Context& c, Saved& s,
 template <class Real>
 void Residual<Real>::add_backward(Matrix<const Real> dy, Context& c, Matrix<Real> df) const {
   dropout<Real>(dy, c.dropout(p_, site_), df);
-  c.checked("residual", df, Pass::backward);
+  c.probed("branch", df, Pass::backward);
 }
 
 template <class Real>
@@ -51,7 +52,7 @@ void Residual<Real>::backward(Matrix<Real> gradient, Context& c, const Saved& s,
   const Matrix<Real> d = c.arena.matrix<Real>(gradient.rows, gradient.cols);
   if (position_ == NormPosition::post) norm_->backward(gradient, c, s.norm);
   dropout<Real>(gradient, c.dropout(p_, site_), d);
-  c.checked("residual", d, Pass::backward);
+  c.probed("branch", d, Pass::backward);
   if (branch_norm_) branch_norm_->backward(d, c, s.branch_norm);
   if (norm_ && (position_ == NormPosition::pre || position_ == NormPosition::sandwich)) {
     f_backward(d, d, false);
@@ -61,7 +62,7 @@ void Residual<Real>::backward(Matrix<Real> gradient, Context& c, const Saved& s,
     f_backward(d, gradient, true);
     if (position_ == NormPosition::query) norm_->backward(gradient, c, s.norm);
   }
-  c.checked("residual", gradient, Pass::backward);
+  c.probed("residual", gradient, Pass::backward);
 }
 
 QKV_FOR_ELEMENTS(template class Residual);

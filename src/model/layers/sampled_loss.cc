@@ -33,18 +33,18 @@ template <class Real>
 Loss sampled_loss_and_gradient(const Parameter<Real>& weight, Matrix<const Real> h, const Candidates& candidates,
                                SampledLoss kind, Matrix<Real> dh, Context& c) {
   const Arena::Scope scope(c.arena);
-  const FiniteCheck::Part part(c.check, "output", TokenSide::target);
+  const Probe::Part part(c.probe, "output", TokenSide::target);
   const Uploaded<Real> on_device({all_of(candidates.ids)});
   const Matrix<Real> s = c.arena.matrix<Real>(candidates.ids.rows, candidates.ids.cols);
   Statistic<Real>* loss = c.arena.take<Statistic<Real>>(s.rows);
   gathered_logits<Real>(h, weight.matrix(), candidates.ids, s);
-  c.checked("logits", s);
+  c.probed("logits", s);
   sampled_loss<Real>(kind, candidates.log_draws, s, loss);
-  c.checked("loss", Matrix<Statistic<Real>>(loss, s.rows, 1));
-  c.checked("loss", s, Pass::backward);
+  c.probed("loss", Matrix<Statistic<Real>>(loss, s.rows, 1));
+  c.probed("loss", s, Pass::backward);
   gathered_logits_backward<Real>(h, weight.matrix(), candidates.ids, s, dh, weight.gradient_matrix(), c.arena);
-  c.checked("logits", dh, Pass::backward);
-  c.checked_gradient("logits", weight.gradient_matrix());
+  c.probed("logits", dh, Pass::backward);
+  c.probed_gradient("logits", weight.gradient_matrix());
   const double total = sum_losses<Real>(loss, s.rows, s.rows);
   return {total, total, s.rows};
 }
@@ -54,7 +54,7 @@ template <class Real>
 Loss shared_loss_and_gradient(const Parameter<Real>& weight, Matrix<const Real> h, std::span<const int32_t> labels,
                               const SharedNegatives& negatives, SampledLoss kind, Matrix<Real> dh, Context& c) {
   const Arena::Scope scope(c.arena);
-  const FiniteCheck::Part part(c.check, "output", TokenSide::target);
+  const Probe::Part part(c.probe, "output", TokenSide::target);
   const Uploaded<Real> on_device({negatives.ids});
   const int64_t K = std::ssize(negatives.ids), d = h.cols;
   const Matrix<Real> E = c.arena.matrix<Real>(K, d);
@@ -76,16 +76,16 @@ Loss shared_loss_and_gradient(const Parameter<Real>& weight, Matrix<const Real> 
     const SharedScores<Real> s(rows, K, c.arena);
     linear<Real>(x, E, correction, s.negatives, c.arena);
     gathered_logits<Real>(x, weight.matrix(), chosen, s.label);
-    c.checked("logits", s.all, Pass::forward, begin);
+    c.probed("logits", s.all, Pass::forward, begin);
     shared_sampled_loss<Real>(kind, label, negatives.ids, s.all, loss + begin, c.arena);
-    c.checked("loss", Matrix<Statistic<Real>>(loss + begin, rows, 1), Pass::forward, begin);
-    c.checked("loss", s.all, Pass::backward, begin);
+    c.probed("loss", Matrix<Statistic<Real>>(loss + begin, rows, 1), Pass::forward, begin);
+    c.probed("loss", s.all, Pass::backward, begin);
     gathered_logits_backward<Real>(x, weight.matrix(), chosen, s.label, dx, weight.gradient_matrix(), c.arena);
     linear_backward<Real>(x, E, s.negatives, {dx, dE, nullptr, true}, c.arena);
-    c.checked("logits", dx, Pass::backward, begin);
+    c.probed("logits", dx, Pass::backward, begin);
   }
   scatter_add_rows<Statistic<Real>>(dE, negatives.ids, weight.gradient_matrix());
-  c.checked_gradient("logits", weight.gradient_matrix());
+  c.probed_gradient("logits", weight.gradient_matrix());
   const double total = sum_losses<Real>(loss, h.rows, kRowsAtOnce);
   return {total, total, h.rows};
 }

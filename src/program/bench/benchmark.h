@@ -10,6 +10,7 @@
 
 #include "ops/cpu/machine_limits.h"  // IWYU pragma: export
 #include "qkv/config.h"
+#include "qkv/encoder.h"
 #include "qkv/language.h"
 #include "qkv/recommendation.h"
 #include "qkv/train.h"
@@ -58,6 +59,10 @@ TrainBenchmark benchmark_training(const RecommendationRecipe& recipe, int64_t it
 
 // The same for a language model with a vocabulary of `vocab` tokens, on random sequences of length max_length.
 TrainBenchmark benchmark_training(const LanguageRecipe& recipe, int64_t vocab, int64_t tokens,
+                                  const TrainBenchmarkOptions& options);
+
+// The same for an encoder, on random texts of length max_length. The share mask_share of the tokens is predicted.
+TrainBenchmark benchmark_training(const EncoderRecipe& recipe, int64_t vocab, int64_t tokens,
                                   const TrainBenchmarkOptions& options);
 
 struct ClusterBenchmarkOptions {

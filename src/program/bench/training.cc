@@ -3,6 +3,7 @@
 #include <functional>
 #include <numeric>
 #include <optional>
+#include <string_view>
 
 #include "core/clock.h"
 #include "core/fail.h"
@@ -54,6 +55,17 @@ Batch random_text(int64_t sequences, int64_t length, int64_t vocab) {
   return batch;
 }
 
+// `share` of the tokens are predicted.
+Batch random_masked_text(int64_t sequences, int64_t length, int64_t vocab, double share) {
+  Random random(0, Stream::sampling);
+  Batch batch;
+  for (int64_t s = 0; s < sequences; s++) batch.source.append(random_ids(random, length, 0, vocab));
+  const auto masked = std::max<int64_t>(1, static_cast<int64_t>(share * static_cast<double>(sequences * length)));
+  for (int64_t i = 0; i < masked; i++) batch.masked.push_back(static_cast<int32_t>(i * sequences * length / masked));
+  batch.labels = random_ids(random, masked, 0, vocab);
+  return batch;
+}
+
 // Times training steps; `loss` returns the loss of a batch of `tokens` tokens and adds its gradients.
 TrainBenchmark time_steps(const Recipe& recipe, Transformer<float>& model, int64_t tokens,
                           const TrainBenchmarkOptions& options, const std::function<Loss(Context&)>& loss) {
@@ -93,6 +105,13 @@ TrainBenchmark time_steps(const Recipe& recipe, Transformer<float>& model, int64
   return result;
 }
 
+// Throws Error unless a batch has a sequence of max_length tokens. `count`: of different tokens, which `name` is.
+void check_sizes(const ModelConfig& model, int64_t tokens, std::string_view name, int64_t count) {
+  if (tokens < model.max_length)
+    fail("benchmark: tokens must be at least max_length {} (is {})", model.max_length, tokens);
+  if (count < 2) fail("benchmark: {} must be at least 2 (is {})", name, count);
+}
+
 // A log of `users` users with `events` events of random items each.
 Interactions random_log(int64_t users, int64_t events, int64_t items) {
   Random random(0, Stream::sampling);
@@ -124,9 +143,7 @@ TrainBenchmark benchmark_training(const TranslationRecipe& given, int64_t tokens
 
 TrainBenchmark benchmark_training(const RecommendationRecipe& given, int64_t items, int64_t tokens,
                                   const TrainBenchmarkOptions& options) {
-  if (tokens < given.model.max_length)
-    fail("benchmark: tokens must be at least max_length {} (is {})", given.model.max_length, tokens);
-  if (items < 2) fail("benchmark: items must be at least 2 (is {})", items);
+  check_sizes(given.model, tokens, "items", items);
   RecommendationRecipe recipe = given;
   recipe.model.target_vocab = items;
   const int64_t sequences = tokens / recipe.model.max_length;
@@ -148,8 +165,7 @@ TrainBenchmark benchmark_training(const RecommendationRecipe& given, int64_t ite
 TrainBenchmark benchmark_training(const LanguageRecipe& given, int64_t vocab, int64_t tokens,
                                   const TrainBenchmarkOptions& options) {
   const int64_t length = given.model.max_length;
-  if (tokens < length) fail("benchmark: tokens must be at least max_length {} (is {})", length, tokens);
-  if (vocab < 2) fail("benchmark: vocab must be at least 2 (is {})", vocab);
+  check_sizes(given.model, tokens, "vocab", vocab);
   LanguageRecipe recipe = given;
   recipe.model.target_vocab = vocab;
   Transformer<float> model(recipe.model, recipe.items, recipe.head);
@@ -160,6 +176,19 @@ TrainBenchmark benchmark_training(const LanguageRecipe& given, int64_t vocab, in
   });
   result.activation_bytes += static_cast<int64_t>(replicas.bytes());
   return result;
+}
+
+TrainBenchmark benchmark_training(const EncoderRecipe& given, int64_t vocab, int64_t tokens,
+                                  const TrainBenchmarkOptions& options) {
+  const int64_t length = given.model.max_length;
+  check_sizes(given.model, tokens, "vocab", vocab);
+  EncoderRecipe recipe = given;
+  recipe.model.source_vocab = vocab;
+  Transformer<float> model(recipe.model, recipe.items, recipe.head);
+  const Batch batch = random_masked_text(tokens / length, length, vocab, recipe.encoder.mask_share);
+  return time_steps(recipe, model, batch.source.tokens(), options, [&](Context& context) {
+    return model.loss_and_gradient(batch, objective_of(recipe.training), context);
+  });
 }
 
 }  // namespace qkv

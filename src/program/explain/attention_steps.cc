@@ -1,226 +1,162 @@
-// The forward pass of attention, and the backward pass: from the gradient of the output to those of the weights and X.
+// The forward pass of attention.
 #include "program/explain/attention_steps.h"
 
-#include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include "core/fail.h"
 #include "core/to_size.h"
+#include "program/explain/head_op.h"
 
 namespace qkv {
 namespace {
 
-constexpr double kLargestShown = 100;  // exponentials of larger scores are shown relative to the row's largest
+// Exponentials are shown relative to the largest of their rows, if the largest score of a row is beyond ± this.
+constexpr double kLargestShown = 100;
 
-Heads<const double> one_head(const NumberTable& table) { return {table.values.data(), table.columns, 0}; }
-
-// The scores with the mask: −∞ where a key is hidden.
-NumberTable masked(const ExplainInput& in, const NumberTable& scaled) {
-  NumberTable result = scaled;
-  for (int64_t i = 0; i < result.rows; i++)
-    for (int64_t j = 0; j < result.columns; j++) {
-      if (!in.mask.empty()) result.at(i, j) += in.mask.at(i, j);
-      if (in.causal && j > i) result.at(i, j) = -std::numeric_limits<double>::infinity();
-    }
-  return result;
+std::vector<std::string> member(const PlacedAttention& place, const std::vector<std::string>& names) {
+  std::vector<std::string> path = place.path;
+  path.insert(path.end(), names.begin(), names.end());
+  return path;
 }
 
-NumberTable row_maxima(const NumberTable& S) {
-  NumberTable result = zero_table(S.rows, 1);
-  for (int64_t i = 0; i < S.rows; i++) {
-    result.at(i, 0) = S.at(i, 0);
-    for (int64_t j = 1; j < S.columns; j++) result.at(i, 0) = std::max(result.at(i, 0), S.at(i, j));
-    if (std::isinf(result.at(i, 0))) result.at(i, 0) = 0;  // sees no key
-  }
-  return result;
-}
-
-void add_exponentials(StepList& steps, const NumberTable& S, const std::vector<std::string>& rows,
-                      const std::vector<std::string>& keys) {
-  const bool shifts = std::ranges::any_of(S.values, [](double s) { return s > kLargestShown; });
-  NumberTable shift = shifts ? row_maxima(S) : zero_table(S.rows, 1), E = S, sums = zero_table(S.rows, 1);
-  for (int64_t i = 0; i < S.rows; i++)
-    for (int64_t j = 0; j < S.columns; j++) {
-      E.at(i, j) = std::exp(S.at(i, j) - shift.at(i, 0));
-      sums.at(i, 0) += E.at(i, j);
-    }
-  steps.add({"exp", "E", shifts ? "exp(S − the largest of the row)" : "exp(S)", rows, keys, E});
-  steps.add({"row_sums", "row sums", "Σⱼ Eᵢⱼ", rows, {}, sums});
-}
-
-// Adds the steps from the projections to the scores that softmax gets, and returns the projections.
-HeadResults add_scores(StepList& steps, const ExplainInput& in, const ExplainedHead& W) {
-  const auto& keys = key_labels(in);
-  const std::string from = in.memory.empty() ? "X" : "M";
-  HeadResults head;
-  for (const auto& [name, table] : {std::pair{"W_Q", &W.W_Q}, {"W_K", &W.W_K}, {"W_V", &W.W_V}})
-    steps.add({name, name, "", {}, {}, *table});
-  head.Q = steps.add({"Q", "Q", "X W_Q", in.tokens, {}, product(in.X, W.W_Q)});
-  head.K = steps.add({"K", "K", from + " W_K", keys, {}, product(keys_from(in), W.W_K)});
-  head.V = steps.add({"V", "V", from + " W_V", keys, {}, product(keys_from(in), W.W_V)});
-  NumberTable S = steps.add({"scores", "scores", "Q Kᵀ", in.tokens, keys, product_with_transposed(head.Q, head.K)});
-  for (double& s : S.values) s *= in.factor();
-  const std::string factor = in.scale == 0
-                                 ? fmt::format("Q Kᵀ / √d_k, with √d_k = √{} = {:.3f}", in.key_width(), 1 / in.factor())
-                                 : fmt::format("{} Q Kᵀ", in.scale);
-  steps.add({"scaled", "S", factor, in.tokens, keys, S});
-  if (in.causal || !in.mask.empty()) S = steps.add({"masked", "S", "S + mask", in.tokens, keys, masked(in, S)});
-  add_exponentials(steps, S, in.tokens, keys);
-  return head;
-}
-
-// Computes the output and the weights by the ops.
-void attend(const ExplainInput& in, HeadResults& head) {
-  head.O = zero_table(head.Q.rows, head.V.columns);
-  head.lse.resize(to_size(head.Q.rows));
-  head.A = zero_table(head.Q.rows, head.K.rows);
-  const AttentionInput<double> input = attention_input(in, head);
-  attention<double>(input, {head.O.values.data(), head.O.columns, 0}, {head.lse.data(), 1, 0}, {});
-  attention_weights<double>(input, {head.lse.data(), 1, 0}, {0, 0, 0, head.Q.rows}, head.A.values.data());
-}
-
-struct HeadGradients {
-  NumberTable dQ, dK, dV, dS;
+// The weight and the bias of a projection; no bias: null.
+struct ProjectionSteps {
+  const ExplainedStep *W = nullptr, *b = nullptr;
 };
 
-Heads<double> into(NumberTable& table) { return {table.values.data(), table.columns, 0}; }
-
-HeadGradients gradients_of(const ExplainInput& in, const HeadResults& head, const NumberTable& dO) {
-  HeadGradients d{zero_table(head.Q.rows, head.Q.columns), zero_table(head.K.rows, head.K.columns),
-                  zero_table(head.V.rows, head.V.columns), zero_table(head.A.rows, head.A.columns)};
-  attention_backward<double>(attention_input(in, head), {head.O.values.data(), head.O.columns, 0},
-                             {head.lse.data(), 1, 0}, {dO.values.data(), dO.columns, 0},
-                             {into(d.dQ), into(d.dK), into(d.dV), {d.dS.values.data(), 0, 0, d.dS.columns, 1}}, {});
-  return d;
+ProjectionSteps add_weights(StepRecorder& to, const PlacedAttention& place, size_t h, const std::string& name,
+                            const NumberTable& W, const NumberTable& b) {
+  const auto add = [&](const std::string& symbol, const NumberTable& table) {
+    return &to.given(symbol, symbol, {}, table, member(place, {"heads", std::to_string(h), symbol}));
+  };
+  ProjectionSteps steps;
+  steps.W = add("W_" + name, W);
+  if (!b.empty()) steps.b = add("b_" + name, b);
+  return steps;
 }
 
-// ∂A_i / ∂S_i = diag(A_i) − A_iᵀ A_i of one query.
-NumberTable softmax_jacobian(const NumberTable& A, int64_t i) {
-  NumberTable J = zero_table(A.columns, A.columns);
-  for (int64_t j = 0; j < A.columns; j++)
-    for (int64_t k = 0; k < A.columns; k++) J.at(j, k) = A.at(i, j) * ((j == k ? 1 : 0) - A.at(i, k));
-  return J;
-}
-
-NumberTable scaled_by(NumberTable table, double factor) {
-  for (double& value : table.values) value *= factor;
-  return table;
-}
-
-// Adds the steps of one head, and returns its gradients. dO: [T, d_v].
-HeadGradients add_gradients(StepList& steps, const ExplainInput& in, const HeadResults& head, const NumberTable& dO) {
-  const auto &rows = in.tokens, &keys = key_labels(in);
-  const std::string from = in.memory.empty() ? "Xᵀ" : "Mᵀ";
-  const HeadGradients d = gradients_of(in, head, dO);
-  if (in.heads.size() > 1) steps.add({"dO", "dO", "the columns of dO that belong to this head", rows, {}, dO});
-  steps.add({"dV", "dV", "Aᵀ dO", keys, {}, d.dV});
-  steps.add({"dA", "dA", "dO Vᵀ", rows, keys, product_with_transposed(dO, head.V)});
-  for (int64_t i = 0; i < head.A.rows; i++)
-    steps.add({fmt::format("jacobian{}", i + 1), "J, " + rows[static_cast<size_t>(i)], "diag(a) − aᵀ a, a the row of A",
-               keys, keys, softmax_jacobian(head.A, i)});
-  steps.add({"dS", "dS", "each row of dA times its J", rows, keys, d.dS});
-  steps.add({"dscores", "d(Q Kᵀ)", in.scale == 0 ? "dS / √d_k" : fmt::format("{} dS", in.scale), rows, keys,
-             scaled_by(d.dS, in.factor())});
-  steps.add({"dQ", "dQ", "d(Q Kᵀ) K", rows, {}, d.dQ});
-  steps.add({"dK", "dK", "d(Q Kᵀ)ᵀ Q", keys, {}, d.dK});
-  steps.add({"dW_Q", "dW_Q", "Xᵀ dQ", {}, {}, product(transposed(in.X), d.dQ)});
-  steps.add({"dW_K", "dW_K", from + " dK", {}, {}, product(transposed(keys_from(in)), d.dK)});
-  steps.add({"dW_V", "dW_V", from + " dV", {}, {}, product(transposed(keys_from(in)), d.dV)});
-  return d;
-}
-
-// Returns the gradient of the outputs of the heads, side by side, from that of the attention's output.
-NumberTable gradient_of_heads(const ExplainInput& in, const AttentionResults& results, const NumberTable& output,
-                              Explanation& to) {
-  StepList steps;
-  NumberTable dO = output;
-  const std::string name = in.W_O.empty() ? "dO" : "dY";
-  if (!in.layer.empty()) steps.add({name, name, "dR_1", in.tokens, {}, output});
-  if (!in.W_O.empty()) {
-    std::vector<NumberTable> outputs;
-    for (const HeadResults& head : results.heads) outputs.push_back(head.O);
-    steps.add({"dW_O", "dW_O", "Oᵀ dY", {}, {}, product(transposed(side_by_side(outputs)), output)});
-    dO = steps.add({"dO", "dO", "dY W_Oᵀ", in.tokens, {}, product_with_transposed(output, in.W_O)});
+// Adds Q, K and V of one head: projections, or what is given.
+HeadSteps add_queries(StepRecorder& to, const PlacedAttention& place, size_t h) {
+  const ExplainedHead& head = place.input->heads[h];
+  HeadSteps steps;
+  if (head.has_weights()) {
+    const ProjectionSteps Q = add_weights(to, place, h, "Q", head.W_Q, head.b_Q);
+    const ProjectionSteps K = add_weights(to, place, h, "K", head.W_K, head.b_K);
+    const ProjectionSteps V = add_weights(to, place, h, "V", head.W_V, head.b_V);
+    steps.W_Q = Q.W, steps.W_K = K.W, steps.W_V = V.W;
+    steps.Q = &to.sum("Q", "Q", linear_terms(*place.x, *Q.W, Q.b));
+    steps.K = &to.sum("K", "K", linear_terms(*place.z, *K.W, K.b));
+    steps.V = &to.sum("V", "V", linear_terms(*place.z, *V.W, V.b));
+    return steps;
   }
-  if (auto all = steps.take(); !all.empty()) to.push_back({"Backward: output", std::move(all)});
-  return dO;
+  const auto path = [&](const char* name) { return member(place, {"heads", std::to_string(h), name}); };
+  steps.Q = &to.given("Q", "Q", place.tokens, head.Q, path("Q"));
+  steps.K = &to.given("K", "K", place.keys, head.K, path("K"));
+  steps.V = &to.given("V", "V", place.keys, head.V, path("V"));
+  return steps;
+}
+
+// The sum, which is −∞ only if the mask hides the key: NaN, which the recorder refuses, if it overflows.
+double masked_score(double score, double mask) {
+  const double sum = score + mask;
+  return std::isinf(sum) && std::isfinite(mask) ? std::numeric_limits<double>::quiet_NaN() : sum;
+}
+
+// Adds the scores, which softmax gets, and returns the last step.
+const ExplainedStep& add_scores(StepRecorder& to, const PlacedAttention& place, const HeadSteps& head) {
+  const ExplainedAttention& in = *place.input;
+  const ExplainedStep& scores = to.sum("scores", "scores", {{*head.Q, turned(*head.K)}});
+  const std::string root = fmt::format("Q Kᵀ / √d_k, with √d_k = √{} = {:.3f}", in.key_width(), 1 / in.factor());
+  ExplainedStep scaled{"scaled",     "S",        in.scale == 0 ? root : fmt::format("{} Q Kᵀ", in.scale),
+                       place.tokens, place.keys, scores.values};
+  for (double& s : scaled.values.values) s *= in.factor();
+  scaled.origin = {StepKind::scaled, {scores.id}};
+  scaled.origin.number = in.factor();
+  scaled.origin.index = in.scale == 0 ? in.key_width() : 0;
+  const ExplainedStep& S = to.add(std::move(scaled));
+  if (!in.causal && !place.mask) return S;
+  const char* formula = !in.causal   ? "S + M"
+                        : place.mask ? "S + M, and −∞ for later tokens"
+                                     : "S + M, where the mask M is −∞ for later tokens and otherwise 0";
+  ExplainedStep masked{"masked", "S′", formula, place.tokens, place.keys, S.values};
+  for (int64_t i = 0; i < S.values.rows; i++)
+    for (int64_t j = 0; j < S.values.columns; j++) {
+      masked.values.at(i, j) = masked_score(S.values.at(i, j), place.mask ? place.mask->values.at(i, j) : 0);
+      if (in.causal && j > i) masked.values.at(i, j) = -std::numeric_limits<double>::infinity();
+    }
+  masked.origin = {StepKind::masked, {S.id}};
+  if (place.mask) masked.origin.of.push_back(place.mask->id);
+  masked.origin.flag = in.causal;
+  return to.add(std::move(masked));
+}
+
+// Adds the weights and the output, computed by the ops.
+void attend(StepRecorder& to, const PlacedAttention& place, const ExplainedStep& S, HeadSteps& head) {
+  const ExponentialSteps exponentials = explain_exponentials(to, S);
+  NumberTable O = zero_table(head.Q->values.rows, head.V->values.columns);
+  NumberTable A = zero_table(head.Q->values.rows, head.K->values.rows);
+  head.lse.resize(to_size(O.rows));
+  const AttentionInput<double> input = attention_op_input(*place.input, head);
+  attention<double>(input, {O.values.data(), O.columns, 0}, {head.lse.data(), 1, 0}, {});
+  attention_weights<double>(input, {head.lse.data(), 1, 0}, {0, 0, 0, O.rows}, A.values.data());
+  ExplainedStep weights{"weights",    "A",        fmt::format("softmax({}): E divided by its row sums", S.name),
+                        place.tokens, place.keys, A};
+  weights.origin = {StepKind::shares, {exponentials.E->id, exponentials.sums->id}};
+  head.A = &to.add(std::move(weights));
+  head.O = &to.sum("output", "O", {{*head.A, *head.V}}, std::move(O));
+}
+
+const ExplainedStep& add_side_by_side(StepRecorder& to, const AttentionSteps& steps) {
+  ExplainedStep all{"concat", "O", "outputs of the heads, side by side", steps.place.tokens, {}, {}};
+  all.origin.kind = StepKind::side_by_side;
+  std::vector<NumberTable> outputs;
+  for (const HeadSteps& head : steps.heads) {
+    outputs.push_back(head.O->values);
+    all.origin.of.push_back(head.O->id);
+  }
+  all.values = side_by_side(outputs);
+  return to.add(std::move(all));
 }
 
 }  // namespace
 
-std::string which_head(const ExplainInput& in, size_t h) {
-  return in.heads.size() == 1 ? "" : fmt::format(", head {} of {}", h + 1, in.heads.size());
+ExponentialSteps explain_exponentials(StepRecorder& to, const ExplainedStep& S) {
+  const NumberTable shifts = exponential_shifts(S.values, kLargestShown);
+  ExplainedStep E{
+      "exp",           "E",     "exp(" + S.name + (shifts.empty() ? ")" : " − the largest of the row)"), S.row_labels,
+      S.column_labels, S.values};
+  for (int64_t i = 0; i < E.values.rows; i++)
+    for (int64_t j = 0; j < E.values.columns; j++)
+      E.values.at(i, j) = std::exp(E.values.at(i, j) - (shifts.empty() ? 0 : shifts.at(i, 0)));
+  E.origin = {StepKind::exponential, {S.id}};
+  E.origin.number = kLargestShown;
+  const ExplainedStep& added = to.add(std::move(E));
+  ExplainedStep sums{"row_sums", "row sums", "Σⱼ Eᵢⱼ", S.row_labels, {}, row_sums_of(added.values)};
+  sums.origin = {StepKind::row_sums, {added.id}};
+  return {&added, &to.add(std::move(sums))};
 }
 
-AttentionInput<double> attention_input(const ExplainInput& in, const HeadResults& head) {
-  AttentionInput<double> input;
-  input.sequences.count = 1;
-  input.sequences.T = head.Q.rows;
-  input.sequences.S = head.K.rows;
-  input.key_width = head.Q.columns;
-  input.value_width = head.V.columns;
-  input.scale = in.factor();
-  input.causal = in.causal ? Causal::top_left : Causal::none;
-  if (!in.mask.empty()) input.mask = {in.mask.values.data(), 0, 0, in.mask.columns, 1};
-  input.q = one_head(head.Q), input.k = one_head(head.K), input.v = one_head(head.V);
-  return input;
-}
-
-AttentionResults explain_forward(const ExplainInput& in, Explanation& to) {
-  StepList inputs;
-  inputs.add({"X", "X", "", in.tokens, {}, in.X});
-  if (!in.memory.empty()) inputs.add({"memory", "M", "", in.memory_tokens, {}, in.memory});
-  if (!in.mask.empty()) inputs.add({"mask", "mask", "", in.tokens, key_labels(in), in.mask});
-  const std::string given = !in.layer.empty() ? "dN_2" : in.W_O.empty() ? "dO" : "dY";
-  if (!in.dO.empty()) inputs.add({"given_gradient", given, "", in.tokens, {}, in.dO});
-  to.push_back({"Inputs", inputs.take()});
-  AttentionResults results;
-  std::vector<NumberTable> outputs;
+AttentionSteps explain_attention_forward(const PlacedAttention& place, StepRecorder& to) {
+  const ExplainedAttention& in = *place.input;
+  AttentionSteps steps{place, {}};
   for (size_t h = 0; h < in.heads.size(); h++) {
-    StepList steps(fmt::format("head{}.", h + 1));
-    HeadResults head = add_scores(steps, in, in.heads[h]);
-    attend(in, head);
-    steps.add({"weights", "A", "softmax(S): E divided by its row sums", in.tokens, key_labels(in), head.A});
-    outputs.push_back(steps.add({"output", "O", "A V", in.tokens, {}, head.O}));
-    to.push_back({"Attention" + which_head(in, h), steps.take()});
-    results.heads.push_back(std::move(head));
+    to.begin(place.title + which_head(in, h));
+    to.set_prefix(fmt::format("{}head{}.", place.prefix, h + 1));
+    HeadSteps head = add_queries(to, place, h);
+    attend(to, place, add_scores(to, place, head), head);
+    steps.heads.push_back(std::move(head));
+    to.set_prefix(place.prefix);
   }
-  StepList steps;
-  results.O = side_by_side(outputs);
-  if (in.heads.size() > 1) steps.add({"concat", "O", "outputs of the heads, side by side", in.tokens, {}, results.O});
+  to.begin(place.number.empty() ? "Output of all heads" : place.title + ": output of all heads");
+  steps.output = steps.O = in.heads.size() > 1 ? &add_side_by_side(to, steps) : steps.heads.front().O;
   if (!in.W_O.empty()) {
-    steps.add({"W_O", "W_O", "", {}, {}, in.W_O});
-    results.O = steps.add({"output", "Y", "O W_O", in.tokens, {}, product(results.O, in.W_O)});
+    steps.W_O = &to.given("W_O", "W_O", {}, in.W_O, member(place, {"W_O"}));
+    const ExplainedStep* b = in.b_O.empty() ? nullptr : &to.given("b_O", "b_O", {}, in.b_O, member(place, {"b_O"}));
+    steps.output = &to.sum("output", "Y" + place.number, linear_terms(*steps.O, *steps.W_O, b));
   }
-  if (auto all = steps.take(); !all.empty()) to.push_back({"Output of all heads", std::move(all)});
-  return results;
-}
-
-void explain_backward(const ExplainInput& in, const AttentionResults& results, const NumberTable& output,
-                      Explanation& to) {
-  const NumberTable dO = gradient_of_heads(in, results, output, to);
-  const int64_t width = in.value_width();
-  NumberTable dX = in.layer.empty() ? zero_table(in.X.rows, in.X.columns) : output,
-              dM = zero_table(keys_from(in).rows, in.X.columns);
-  for (size_t h = 0; h < in.heads.size(); h++) {
-    StepList steps(fmt::format("head{}.", h + 1));
-    const auto begin = static_cast<int64_t>(h) * width;
-    const HeadGradients d = add_gradients(steps, in, results.heads[h], columns_of(dO, begin, begin + width));
-    dX = sum(dX, product_with_transposed(d.dQ, in.heads[h].W_Q));
-    dM = sum(dM, sum(product_with_transposed(d.dK, in.heads[h].W_K), product_with_transposed(d.dV, in.heads[h].W_V)));
-    to.push_back({"Backward: attention" + which_head(in, h), steps.take()});
-  }
-  StepList steps;
-  const std::string residual = in.layer.empty() ? "" : "dR_1 + ";
-  const std::string of_heads = in.heads.size() == 1 ? "" : ", summed over the heads";
-  if (in.memory.empty()) {
-    steps.add({"dX", "dX", residual + "dQ W_Qᵀ + dK W_Kᵀ + dV W_Vᵀ" + of_heads, in.tokens, {}, sum(dX, dM)});
-  } else {
-    steps.add({"dX", "dX", residual + "dQ W_Qᵀ" + of_heads, in.tokens, {}, dX});
-    steps.add({"dM", "dM", "dK W_Kᵀ + dV W_Vᵀ" + of_heads, in.memory_tokens, {}, dM});
-  }
-  to.push_back({"Backward: inputs", steps.take()});
+  to.set_prefix("");
+  return steps;
 }
 
 }  // namespace qkv

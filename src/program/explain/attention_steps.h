@@ -1,36 +1,53 @@
-// The steps of scaled dot-product attention, head by head.
+// The steps of multi-head attention, forward and backward. A decoder layer has them twice.
 #pragma once
 
-#include "program/explain/tables.h"
-#include "qkv/attention.h"
+#include <string>
+#include <vector>
+
+#include "program/explain/recorder.h"
 
 namespace qkv {
 
-// Results of one head that the backward pass needs.
-struct HeadResults {
-  NumberTable Q, K, V, A, O;
-  std::vector<double> lse;  // [T]
+// Where an attention is in the layer.
+struct PlacedAttention {
+  const ExplainedAttention* input = nullptr;
+  const ExplainedStep* x = nullptr;       // queries come from it; null if Q, K and V are given
+  const ExplainedStep* z = nullptr;       // keys and values come from it
+  const ExplainedStep* mask = nullptr;    // may be null
+  std::vector<std::string> tokens, keys;  // labels
+  std::string title = "Attention";
+  std::string prefix = {}, number = {};  // of ids, "cross." or none; of Y, "_1" and "_2" if there are two
+  std::vector<std::string> path = {};    // of its members in the input
 };
 
-struct AttentionResults {
-  std::vector<HeadResults> heads;
-  NumberTable O;  // of the heads side by side, or times W_O
+// A head's results that its backward pass needs.
+struct HeadSteps {
+  const ExplainedStep *W_Q = nullptr, *W_K = nullptr, *W_V = nullptr;  // null if Q, K and V are given
+  const ExplainedStep *Q = nullptr, *K = nullptr, *V = nullptr, *A = nullptr, *O = nullptr;
+  std::vector<double> lse = {};  // [T]
 };
 
-// The keys and values of a head come from these.
-inline const NumberTable& keys_from(const ExplainInput& in) { return in.memory.empty() ? in.X : in.memory; }
-inline const std::vector<std::string>& key_labels(const ExplainInput& in) {
-  return in.memory.empty() ? in.tokens : in.memory_tokens;
-}
+struct AttentionSteps {
+  PlacedAttention place;
+  std::vector<HeadSteps> heads;
+  const ExplainedStep* O = nullptr;    // of the heads, side by side
+  const ExplainedStep* W_O = nullptr;  // null: none
+  const ExplainedStep* output = nullptr;
+};
 
-std::string which_head(const ExplainInput& in, size_t h);  // ", head 1 of 2", or "" if there is only one
+struct ExponentialSteps {
+  const ExplainedStep *E, *sums;
+};
+// Adds the exponentials of scores or logits, and their row sums.
+ExponentialSteps explain_exponentials(StepRecorder& to, const ExplainedStep& S);
 
-// The argument of the attention op for one head. It refers to `in` and `head`.
-AttentionInput<double> attention_input(const ExplainInput& in, const HeadResults& head);
+AttentionSteps explain_attention_forward(const PlacedAttention& place, StepRecorder& to);
 
-AttentionResults explain_forward(const ExplainInput& in, Explanation& to);
-// output: dO of `in`, or in a layer the gradient of its first residual sum, which dX then includes.
-void explain_backward(const ExplainInput& in, const AttentionResults& results, const NumberTable& output,
-                      Explanation& to);
+// The gradients of what queries, and keys and values, come from, as sums. Both are empty if Q, K and V are given.
+struct SourceGradients {
+  RecordedTerms x, z;
+};
+// output: the gradient of the attention's output.
+SourceGradients explain_attention_backward(const AttentionSteps& steps, const ExplainedStep& output, StepRecorder& to);
 
 }  // namespace qkv

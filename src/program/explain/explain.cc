@@ -1,51 +1,125 @@
-// The steps of an explanation, and the examples that `qkv explain` shows by default.
+// The steps of an explanation: inputs, forward pass, backward pass.
 #include "program/explain/explain.h"
 
 #include <cmath>
+#include <optional>
+#include <utility>
 
 #include "core/fail.h"
-#include "program/explain/attention_steps.h"
 #include "program/explain/check.h"
+#include "program/explain/forms.h"
 #include "program/explain/layer_steps.h"
+#include "program/explain/output_steps.h"
+#include "program/explain/text/arithmetic.h"
+#include "program/explain/text/findings.h"
 
 namespace qkv {
+namespace {
 
-double ExplainInput::factor() const { return scale == 0 ? 1 / std::sqrt(static_cast<double>(key_width())) : scale; }
+// The steps of the section of inputs; null: absent.
+struct GivenSteps {
+  const ExplainedStep *X = nullptr, *memory = nullptr, *mask = nullptr, *cross_mask = nullptr, *gradient = nullptr;
+};
 
-Explanation explain_attention(const ExplainInput& input) {
+// The symbol of the output, whose gradient is dO.
+std::string output_symbol(const ExplainInput& in) {
+  if (!in.output.empty()) return "Z";
+  if (in.layer.empty()) return in.attention.W_O.empty() ? "O" : "Y";
+  return fmt::format("{}_{}", in.layer.position == NormPosition::pre ? "R" : "N", in.layer.norms.size());
+}
+
+const ExplainedStep& add_mask(StepRecorder& to, const std::vector<std::string>& rows,
+                              const std::vector<std::string>& columns, const NumberTable& mask,
+                              std::vector<std::string> path) {
+  return to.given("mask", "M", rows, mask, std::move(path), columns);
+}
+
+GivenSteps add_inputs(const ExplainInput& in, bool backward, StepRecorder& to) {
+  GivenSteps given;
+  to.begin("Inputs");
+  if (!in.X.empty()) given.X = &to.given("X", "X", in.tokens, in.X, {"X"});
+  if (!in.memory.empty()) given.memory = &to.given("memory", "g", in.memory_tokens, in.memory, {"memory"});
+  const bool reads_memory = in.cross.empty() && !in.memory_tokens.empty();
+  if (!in.attention.mask.empty())
+    given.mask = &add_mask(to, in.tokens, reads_memory ? in.memory_tokens : in.tokens, in.attention.mask, {"mask"});
+  to.set_prefix("cross.");
+  if (!in.cross.mask.empty())
+    given.cross_mask = &add_mask(to, in.tokens, in.memory_tokens, in.cross.mask, {"cross", "mask"});
+  to.set_prefix("");
+  if (backward && !in.dO.empty()) {
+    const std::vector<std::string>& columns = in.output.vocabulary;
+    given.gradient = &to.given("given_gradient", "d" + output_symbol(in), in.tokens, in.dO, {"dO"}, columns);
+  }
+  return given;
+}
+
+std::vector<PlacedAttention> places_of(const ExplainInput& in, const GivenSteps& given) {
+  PlacedAttention first = {&in.attention, given.X, nullptr, given.mask, in.tokens, in.tokens};
+  if (in.cross.empty()) {
+    if (!in.memory_tokens.empty()) first.z = given.memory, first.keys = in.memory_tokens;
+    return {first};
+  }
+  first.title = in.attention.causal ? "Causal self-attention" : "Self-attention";
+  first.number = "_1";
+  PlacedAttention cross = {&in.cross, nullptr, given.memory, given.cross_mask, in.tokens, in.memory_tokens};
+  cross.title = "Cross-attention", cross.prefix = "cross.", cross.number = "_2", cross.path = {"cross"};
+  return {first, cross};
+}
+
+// Attention without the rest of a layer.
+void add_attention_backward(const AttentionSteps& steps, const ExplainedStep& output, StepRecorder& to) {
+  SourceGradients gradients = explain_attention_backward(steps, output, to);
+  if (gradients.x.empty()) return;
+  const bool itself = steps.place.x == steps.place.z;
+  if (itself) gradients.x.insert(gradients.x.end(), gradients.z.begin(), gradients.z.end());
+  to.begin("Backward: inputs");
+  to.sum("dX", "dX", gradients.x);
+  if (!itself) to.sum("dg", "dg", gradients.z);
+}
+
+}  // namespace
+
+double ExplainedAttention::factor() const {
+  return scale == 0 ? 1 / std::sqrt(static_cast<double>(key_width())) : scale;
+}
+
+int64_t ExplainedAttention::output_width() const {
+  return W_O.empty() ? std::ssize(heads) * value_width() : W_O.columns;
+}
+
+Explanation record_steps(const ExplainInput& in, bool backward) {
+  StepRecorder to;
+  const GivenSteps given = add_inputs(in, backward, to);
+  std::vector<PlacedAttention> places = places_of(in, given);
+  std::optional<LayerRecording> layer;
+  std::optional<AttentionSteps> attention;
+  const ExplainedStep* output = nullptr;
+  if (in.layer.empty()) {
+    if (!places.front().z) places.front().z = given.X;
+    attention = explain_attention_forward(places.front(), to);
+    output = attention->output;
+  } else {
+    output = &layer.emplace(in.layer, std::move(places), to).forward(*given.X);
+  }
+  std::optional<OutputSteps> logits;
+  if (!in.output.empty()) logits = explain_output(in.output, in.layer, *output, to);
+  if (!backward) return to.take();
+  const ExplainedStep* d = logits ? &explain_output_backward(*logits, given.gradient, to) : given.gradient;
+  if (layer)
+    layer->backward(*d);
+  else
+    add_attention_backward(*attention, *d, to);
+  return to.take();
+}
+
+Explanation explain_attention(const ExplainInput& input, const ExplainChoice& choice) {
   check_explain_input(input, "explain");
-  Explanation explanation;
-  const AttentionResults results = explain_forward(input, explanation);
-  LayerResults layer;
-  if (!input.layer.empty()) layer = explain_layer(input, results.O, explanation);
-  if (input.dO.empty()) return explanation;
-  const NumberTable output = input.layer.empty() ? input.dO : explain_layer_backward(input, layer, explanation);
-  explain_backward(input, results, output, explanation);
-  return explanation;
-}
-
-ExplainInput textbook_example() {
-  const NumberTable alternating = {4, 2, {1, 0, 0, 1, 1, 0, 0, 1}}, swapped = {4, 2, {0, 1, 1, 0, 0, 1, 1, 0}};
-  ExplainInput in;
-  in.tokens = {"Chai", "piyo"};
-  in.X = {2, 4, {1, 0, 1, 0, 0, 1, 0, 1}};
-  in.heads = {{alternating, swapped, alternating}};
-  in.dO = {2, 2, {1, 0, 0, 1}};
-  return in;
-}
-
-ExplainInput layer_example() {
-  ExplainInput in = textbook_example();
-  in.W_O = {2, 4, {1, 0, 0.5, 0, 0, 1, 0, 0.5}};
-  in.dO = {2, 4, {1, 0, 0, 0, 0, 1, 0, 0}};
-  const NumberTable ones = {1, 4, {1, 1, 1, 1}}, zeros = {1, 4, {0, 0, 0, 0}};
-  in.layer.gamma_1 = in.layer.gamma_2 = ones;
-  in.layer.beta_1 = in.layer.beta_2 = zeros;
-  in.layer.W_1 = {4, 4, {1, 0, -1, 0, 0, 1, 0, -1, 1, 0, 0, 1, 0, 1, 1, 0}};
-  in.layer.b_1 = {1, 4, {0, 0.5, 0, -0.5}};
-  in.layer.W_2 = {4, 4, {0.5, 0, 0, 0, 0, 0.5, 0, 0, 0, 0, 0.5, 0, 0, 0, 0, 0.5}};
-  in.layer.b_2 = zeros;
-  return in;
+  if (choice.backward && !input.has_gradient())
+    fail("explain: no gradient is given, expected dO, a matrix of the shape of the output, or labels of output");
+  Explanation explanation = record_steps(input, choice.backward);
+  add_findings(explanation);
+  if (choice.arithmetic) add_arithmetic(explanation, input.columns);
+  return input.columns ? with_tokens_as_columns(std::move(explanation)) : explanation;
 }
 
 }  // namespace qkv

@@ -1,26 +1,48 @@
-// The steps of an encoder layer after its attention: residual sums, norms and the feed-forward network.
+// The steps of an encoder or decoder layer: its sublayers with their norms and residual sums.
 #pragma once
 
+#include <optional>
+#include <string>
 #include <vector>
 
-#include "program/explain/explain.h"
-#include "program/explain/tables.h"
+#include "program/explain/attention_steps.h"
+#include "program/explain/feed_forward_steps.h"
+#include "program/explain/norm_steps.h"
 
 namespace qkv {
 
-// A norm's input, output and statistics of each row, with rstd = 1 / σ.
-struct NormResults {
-  NumberTable R, N;
-  std::vector<double> mean, rstd;  // [T]
-};
+// Records the passes of a layer: self-attention, cross-attention if there is one, and the feed-forward network.
+class LayerRecording {
+ public:
+  // attentions: those of the layer. Their x is set here, as is z unless it is the memory.
+  LayerRecording(const ExplainedLayer& layer, std::vector<PlacedAttention> attentions, StepRecorder& to)
+      : layer_(layer), places_(std::move(attentions)), to_(to) {}
 
-struct LayerResults {
-  NormResults norm_1, norm_2;
-  NumberTable H, active;  // [T, F], before and after the activation
-};
+  // Returns the output of the layer. x: its input.
+  const ExplainedStep& forward(const ExplainedStep& x);
+  // output: the gradient of the output.
+  void backward(const ExplainedStep& output);
 
-LayerResults explain_layer(const ExplainInput& in, const NumberTable& attention, Explanation& to);
-// Returns dR_1: the gradient of the attention's output, and through the residual sum a part of dX.
-NumberTable explain_layer_backward(const ExplainInput& in, const LayerResults& results, Explanation& to);
+ private:
+  struct Sublayer {
+    const ExplainedStep* x = nullptr;
+    NormSteps norm = {};
+    std::optional<AttentionSteps> attention = {};
+    FeedForwardSteps feed_forward = {};
+  };
+
+  bool is_pre() const { return layer_.position == NormPosition::pre; }
+  bool reads_memory(size_t k) const { return k < places_.size() && places_[k].z; }
+  size_t count() const { return places_.size() + 1; }
+  NormSteps add_norm(size_t k, const ExplainedStep& x);
+  const ExplainedStep& apply(Sublayer& sublayer, size_t k, const ExplainedStep& x);
+  SourceGradients apply_backward(const Sublayer& sublayer, size_t k, const ExplainedStep& d);
+  const ExplainedStep& sublayer_backward(size_t k, const ExplainedStep& output);
+
+  const ExplainedLayer& layer_;
+  std::vector<PlacedAttention> places_;
+  StepRecorder& to_;
+  std::vector<Sublayer> sublayers_;
+};
 
 }  // namespace qkv

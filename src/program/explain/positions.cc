@@ -6,7 +6,7 @@
 
 #include "core/fail.h"
 #include "ops/embedding.h"
-#include "program/explain/tables.h"
+#include "program/explain/recorder.h"
 
 namespace qkv {
 namespace {
@@ -21,6 +21,20 @@ NumberTable dot_products(const NumberTable& P, const std::vector<int64_t>& dista
   NumberTable result = zero_table(1, std::ssize(distances));
   for (int64_t i = 0; i < result.columns; i++) result.at(0, i) = all.at(0, first + distances[static_cast<size_t>(i)]);
   return result;
+}
+
+// Says how far the dot products fall with the distance before they rise again.
+std::string similarity_note(const std::vector<int64_t>& distances, const NumberTable& dots, int64_t d) {
+  int64_t last = 0;
+  while (last + 1 < dots.rows && dots.at(last + 1, 0) < dots.at(last, 0)) last++;
+  std::string text = fmt::format(
+      "Each position has the length √(d/2) = √{}. Near positions are similar: the dot product "
+      "falls from {:.2f} at distance 0 to {:.2f} at distance {}",
+      d / 2, dots.at(0, 0), dots.at(last, 0), distances[static_cast<size_t>(last)]);
+  if (last + 1 < dots.rows)
+    text += fmt::format(". It rises again at distance {}; with a larger width, later and less",
+                        distances[static_cast<size_t>(last + 1)]);
+  return text + ".";
 }
 
 std::vector<std::string> position_labels(int64_t count, const char* name) {
@@ -43,7 +57,8 @@ ExplainedSection explain_positions(int64_t d, int64_t count) {
   if (count < 1 || count > 1024) fail("explain: {} positions, expected 1 to 1024", count);
   NumberTable all = zero_table(std::max(count, 2 * kFurthest + 1), d);
   sinusoidal_positions<double>(Positions::interleaved, matrix_of(all));
-  StepList steps;
+  StepRecorder steps;
+  steps.begin(fmt::format("Positions of width {}", d));
   NumberTable P = zero_table(count, d);
   std::copy_n(all.values.begin(), P.values.size(), P.values.begin());
   steps.add({"positions", "P", "sin(t ωᵢ) and cos(t ωᵢ), ωᵢ = 10000^(−2i / d)", position_labels(count, "t = "),
@@ -61,8 +76,9 @@ ExplainedSection explain_positions(int64_t d, int64_t count) {
              "Σᵢ cos(ωᵢ · distance), wherever the first one is",
              rows,
              {"from t = 0", fmt::format("from t = {}", kFurthest)},
-             dots});
-  return {fmt::format("Positions of width {}", d), steps.take()};
+             dots,
+             similarity_note(distances, dots, d)});
+  return std::move(steps.take().front());
 }
 
 }  // namespace qkv

@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "core/arena.h"
-#include "core/fail.h"
 #include "core/to_size.h"
 #include "ops/dropout.h"
 #include "ops/linear.h"
@@ -37,6 +36,17 @@ NumberTable sum(const NumberTable& A, const NumberTable& B) {
   return result;
 }
 
+NumberTable exponential_shifts(const NumberTable& S, double limit) {
+  NumberTable shifts = zero_table(S.rows, 1);
+  for (int64_t r = 0; r < S.rows; r++) {
+    const double* row = S.values.data() + r * S.columns;
+    const double largest = *std::max_element(row, row + S.columns);
+    shifts.at(r, 0) = std::isinf(largest) ? 0 : largest;
+  }
+  const auto is_far = [limit](double shift) { return std::abs(shift) > limit; };
+  return std::ranges::any_of(shifts.values, is_far) ? shifts : NumberTable();
+}
+
 NumberTable columns_of(const NumberTable& A, int64_t begin, int64_t end) {
   NumberTable result = zero_table(A.rows, end - begin);
   for (int64_t r = 0; r < A.rows; r++)
@@ -56,18 +66,25 @@ NumberTable side_by_side(const std::vector<NumberTable>& tables) {
   return result;
 }
 
-std::vector<std::string> numbered(const std::string& name, int64_t count) {
-  std::vector<std::string> labels;
-  for (int64_t i = 1; i <= count; i++) labels.push_back(fmt::format("{} {}", name, i));
-  return labels;
+NumberTable repeated(const NumberTable& row, int64_t rows) {
+  NumberTable result = zero_table(rows, row.columns);
+  for (int64_t r = 0; r < rows; r++)
+    for (int64_t c = 0; c < row.columns; c++) result.at(r, c) = row.at(0, c);
+  return result;
 }
 
-const NumberTable& StepList::add(ExplainedStep step) {
-  step.id = prefix_ + step.id;
-  const auto wrong = [](double value) { return std::isnan(value) || value > std::numeric_limits<double>::max(); };
-  if (std::ranges::any_of(step.values.values, wrong))
-    fail("explain: {} is not finite: the numbers given are too large", step.name);
-  return steps_.emplace_back(std::move(step)).values;
+NumberTable row_sums_of(const NumberTable& A) {
+  NumberTable sums = zero_table(A.rows, 1);
+  for (int64_t r = 0; r < A.rows; r++)
+    for (int64_t c = 0; c < A.columns; c++) sums.at(r, 0) += A.at(r, c);
+  return sums;
+}
+
+NumberTable column_sums_of(const NumberTable& A) {
+  NumberTable sums = zero_table(1, A.columns);
+  for (int64_t r = 0; r < A.rows; r++)
+    for (int64_t c = 0; c < A.columns; c++) sums.at(0, c) += A.at(r, c);
+  return sums;
 }
 
 }  // namespace qkv

@@ -20,22 +20,13 @@ NumberTable transposed(const NumberTable& A);
 NumberTable product(const NumberTable& A, const NumberTable& B);                  // A B
 NumberTable product_with_transposed(const NumberTable& A, const NumberTable& B);  // A Bᵀ
 NumberTable sum(const NumberTable& A, const NumberTable& B);
+NumberTable repeated(const NumberTable& row, int64_t rows);
+NumberTable row_sums_of(const NumberTable& A);     // [rows, 1]
+NumberTable column_sums_of(const NumberTable& A);  // [1, columns]
+// The numbers that the exponentials of each row are relative to, [rows, 1], so that they neither overflow nor all
+// vanish: the largest of the row, or 0 if that is −∞. Empty if the largest finite number of each row is from −limit to limit.
+NumberTable exponential_shifts(const NumberTable& S, double limit);
 NumberTable columns_of(const NumberTable& A, int64_t begin, int64_t end);
-NumberTable side_by_side(const std::vector<NumberTable>& tables);           // with the same number of rows
-std::vector<std::string> numbered(const std::string& name, int64_t count);  // name 1, name 2, …
-
-// Collects the steps of a section. Throws Error for a value that is not finite, −∞ excepted.
-class StepList {
- public:
-  explicit StepList(std::string prefix = "") : prefix_(std::move(prefix)) {}
-
-  // Adds a step, whose id gets the prefix, and returns its values.
-  const NumberTable& add(ExplainedStep step);
-  std::vector<ExplainedStep> take() { return std::move(steps_); }
-
- private:
-  std::string prefix_;
-  std::vector<ExplainedStep> steps_;
-};
+NumberTable side_by_side(const std::vector<NumberTable>& tables);  // with the same number of rows
 
 }  // namespace qkv

@@ -6,11 +6,14 @@
 #include <cmath>
 #include <limits>
 
+#include "program/plot/assets/plot_chart.css.h"
+
 namespace qkv {
 namespace {
 
 constexpr double kTop = 30, kBottom = 212;  // edges of the area of the lines
 constexpr int kColumns = 6, kRows = 4;      // steps of the axes, about
+constexpr double kNarrowDecades = 3;        // of a logarithmic axis that does not begin and end at a power of ten
 
 struct Extent {
   double least = std::numeric_limits<double>::infinity(), most = -least;
@@ -18,20 +21,45 @@ struct Extent {
   void take(double value) { least = std::min(least, value), most = std::max(most, value); }
 };
 
-// Maps numbers to places.
+// Maps numbers to places. The scale of a logarithmic axis has the logarithms to base 10.
 struct Axis {
   AxisScale scale;
   double begin, end;
+  bool logarithmic = false;
 
-  double at(double value) const { return begin + (value - scale.low) / (scale.high - scale.low) * (end - begin); }
+  double at(double value) const {
+    const double place = logarithmic ? std::log10(value) : value;
+    return begin + (place - scale.low) / (scale.high - scale.low) * (end - begin);
+  }
 };
 
+// Returns the logarithms of a range with a margin, or of the whole decades around a wide one.
+AxisScale logarithmic_scale(double least, double most) {
+  const double low = std::log10(least), high = std::log10(most);
+  if (high - low > kNarrowDecades) return {std::floor(low), std::ceil(high), 1};
+  const double margin = std::max(0.02 * (high - low), 0.01);
+  return {low - margin, high + margin, 1};
+}
+
+// Returns an axis for numbers in the extent.
+Axis axis_of(const Extent& extent, bool logarithmic, int parts, double begin, double end) {
+  const AxisScale scale =
+      logarithmic ? logarithmic_scale(extent.least, extent.most) : round_scale(extent.least, extent.most, parts);
+  return {scale, begin, end, logarithmic};
+}
+
 // Returns the values with labels.
-std::vector<double> ticks(const AxisScale& scale) {
+std::vector<double> ticks(const Axis& axis) {
+  const AxisScale& scale = axis.scale;
+  if (axis.logarithmic) return logarithmic_ticks(std::pow(10, scale.low), std::pow(10, scale.high));
   std::vector<double> values;
   const long count = std::lround((scale.high - scale.low) / scale.step);
   for (long i = 0; i <= count; i++) values.push_back(scale.low + static_cast<double>(i) * scale.step);
   return values;
+}
+
+std::string tick_label(const Axis& axis, double value) {
+  return axis.logarithmic && (value < 1e-3 || value >= 1e6) ? fmt::format("{:.0e}", value) : short_number(value);
 }
 
 std::string path_of(const std::vector<PlotPoint>& points, const Axis& x, const Axis& y) {
@@ -43,14 +71,14 @@ std::string path_of(const std::vector<PlotPoint>& points, const Axis& x, const A
 
 std::string draw_grid(const Axis& x, const Axis& y) {
   std::string lines, labels;
-  for (const double value : ticks(y.scale)) {
+  for (const double value : ticks(y)) {
     lines += fmt::format("M{} {:.1f}H{}", kPlotLeft, y.at(value), kPlotRight);
     labels += fmt::format("<text class=\"tick\" x=\"{}\" y=\"{:.1f}\" text-anchor=\"end\">{}</text>\n", kPlotLeft - 6,
-                          y.at(value) + 4, short_number(value));
+                          y.at(value) + 4, tick_label(y, value));
   }
-  for (const double value : ticks(x.scale))
+  for (const double value : ticks(x))
     labels += fmt::format("<text class=\"tick\" x=\"{:.1f}\" y=\"{}\" text-anchor=\"middle\">{}</text>\n", x.at(value),
-                          kBottom + 16, short_number(value));
+                          kBottom + 16, tick_label(x, value));
   return fmt::format("<path class=\"grid\" d=\"{}\"/>\n{}", lines, labels);
 }
 
@@ -67,6 +95,15 @@ std::string draw_line(const ChartLine& line, const Axis& x, const Axis& y) {
 
 }  // namespace
 
+std::string_view chart_style() { return kPlotChartCss; }
+
+std::string svg_page_begin(double width, double height) {
+  return fmt::format(
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" width=\"{0}\" height=\"{1}\">\n"
+      "<style>\n{2}</style>\n<rect class=\"page\" width=\"100%\" height=\"100%\"/>\n",
+      width, height, chart_style());
+}
+
 std::string run_class(size_t run) {
   return fmt::format("run{}{}", run % kRunColours, run < kRunColours ? "" : " again");
 }
@@ -76,10 +113,10 @@ std::string chart_svg(const Chart& chart, std::string_view position) {
   for (const ChartLine& line : chart.lines)
     for (const PlotPoint& p : line.points) xs.take(p.x), ys.take(p.y);
   const bool empty = xs.least > xs.most;
-  if (empty) xs = ys = {0, 1};
+  if (empty) xs = ys = {chart.log_x || chart.log_y ? 1.0 : 0.0, chart.log_x || chart.log_y ? 10.0 : 1.0};
   if (chart.from_zero) ys.take(0);
-  const Axis x{round_scale(xs.least, xs.most, kColumns), kPlotLeft, kPlotRight};
-  const Axis y{round_scale(ys.least, ys.most, kRows), kBottom, kTop};
+  const Axis x = axis_of(xs, chart.log_x, kColumns, kPlotLeft, kPlotRight);
+  const Axis y = axis_of(ys, chart.log_y, kRows, kBottom, kTop);
   std::string text = fmt::format(
       "<svg class=\"chart\" xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{}\" "
       "data-curves=\"{}\" data-low=\"{}\" data-high=\"{}\"{}>\n<text class=\"title\" x=\"12\" y=\"17\">{}</text>\n",
@@ -123,6 +160,20 @@ AxisScale round_scale(double least, double most, int parts) {
   AxisScale scale{std::floor(least / step + 1e-9) * step, std::ceil(most / step - 1e-9) * step, step};
   if (!(scale.high > scale.low)) scale.high = scale.low + step;
   return scale;
+}
+
+std::vector<double> logarithmic_ticks(double least, double most) {
+  const double low = std::log10(least) - 1e-9, high = std::log10(most) + 1e-9;
+  const bool narrow = high - low <= 2.2;  // more labels would touch each other
+  const int every = std::max(1, static_cast<int>(std::ceil((high - low) / 6)));
+  std::vector<double> values;
+  for (int power = static_cast<int>(std::floor(low)); power <= high; power++)
+    for (const int factor : {1, 2, 5}) {
+      const double place = power + std::log10(factor);
+      if (place < low || place > high || (!narrow && (factor > 1 || power % every != 0))) continue;
+      values.push_back(factor * std::pow(10, power));
+    }
+  return values;
 }
 
 std::string short_number(double value) {

@@ -9,7 +9,6 @@
 #include "program/plot/assets/plot.css.h"
 #include "program/plot/assets/plot.html.h"
 #include "program/plot/assets/plot.js.h"
-#include "program/plot/assets/plot_chart.css.h"
 #include "program/plot/chart.h"
 #include "program/plot/drawing.h"
 #include "program/plot/run_curves.h"
@@ -127,7 +126,7 @@ std::string curves_to_json(const Runs& runs, PlotAxis axis) {
 }
 
 std::string curves_to_html(const Runs& runs, PlotAxis axis) {
-  const std::string style = std::string(kPlotChartCss).append(kPlotCss);
+  const std::string style = std::string(chart_style()).append(kPlotCss);
   return fill_in(kPlotHtml, {{"{{style}}", style},
                              {"{{rows}}", rows(runs)},
                              {"{{figures}}", figures(runs, axis)},
@@ -139,11 +138,7 @@ std::string curves_to_svg(const Runs& runs, PlotAxis axis) {
   constexpr double kGap = 10, kRow = 20;
   const double top = kGap + kRow * static_cast<double>(runs.size());
   const double width = 2 * kChartWidth + kGap, height = top + 2 * kChartHeight;
-  std::string text = fmt::format(
-      "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {} {}\" width=\"{}\" "
-      "height=\"{}\">\n<style>\n{}</style>\n"
-      "<rect class=\"page\" width=\"100%\" height=\"100%\"/>\n",
-      width, height, width, height, kPlotChartCss);
+  std::string text = svg_page_begin(width, height);
   for (size_t i = 0; i < runs.size(); i++)
     text += fmt::format(
         "<g class=\"{}\"><path class=\"line\" d=\"M12 {}h24\"/></g><text class=\"name\" x=\"44\" y=\"{}\">{}: "

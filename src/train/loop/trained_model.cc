@@ -26,6 +26,8 @@ TrainedModel::TrainedModel(const Recipe& recipe, const RunDirectory& run, bool h
     }
     model_.trained().allocate_gradients();
     model_.trained().initialize(seed);
+    if (const auto head = model_.head_parameters(); recipe.head.apart && head.begin < head.end)
+      load_weights(run.start(), head.list, head.list.values(), head.begin, head.end);
   } else if (std::filesystem::exists(run.start())) {
     load_weights(run.start(), parameters, parameters.values());
   } else {
@@ -51,7 +53,7 @@ bool TrainedModel::average_evaluations(const RunDirectory& run, std::span<const 
 
 void TrainedModel::write_candidate(const RunDirectory& run) {
   if (adapter_)
-    write_adapter_weights(run, *adapter_, model_.trained(), candidate_values());
+    write_adapter_weights(run, *adapter_, model_.trained(), candidate_values(), head_metadata(candidate_));
   else
     save_weights(run.model(), model_.parameters(), candidate_values(), 0, model_.trunk_parameters(),
                  head_metadata(candidate_));

@@ -293,7 +293,7 @@ Loss Trainer::shard(int64_t number) {
     if (overlaps && steps_.is_last(number) && i + 1 == batches_of_step(config_, step))
       context.on_complete = on_complete;
     FiniteCheck check;
-    if (finite_.checks_outputs()) context.check = &check;
+    if (finite_.checks_outputs()) context.probe = &check;
     loss += task_.loss_and_gradient(*engine_, context);
     if (check.found()) finite_.fail_for(*check.found(), position);
   }

@@ -36,6 +36,12 @@ std::optional<ModelClass> class_of(const ModelConfig& model) {
   }
 }
 
+// Returns PEFT's name of what the model is for. Heads of texts are not in the files of PEFT.
+std::string task_of(const Recipe& recipe) {
+  if (recipe.head.kind != TextHeadConfig::Kind::none) return "FEATURE_EXTRACTION";
+  return recipe.model.has_encoder() ? "SEQ_2_SEQ_LM" : "CAUSAL_LM";
+}
+
 // Adds the modules of a class that hold the selected weights.
 void add_modules(const ModelClass& model_class, const std::vector<std::string>& weights,
                  const std::vector<bool>& selected, Adapter& adapter) {
@@ -82,7 +88,9 @@ void check_fine_tuning(const TrainingConfig& config, const std::string& init) {
   if (!config.freeze.empty()) fail("training: freeze requires lora_rank = 0: only the adapter is trained");
 }
 
-Adapter make_adapter(const TrainingConfig& config, const ModelConfig& model, const std::string& base) {
+Adapter make_adapter(const Recipe& recipe, const std::string& base) {
+  const TrainingConfig& config = recipe.training;
+  const ModelConfig& model = recipe.model;
   const RunDirectory directory(base);
   if (has_adapter(directory)) fail("{}: is an adapter of another run; merge it first (qkv merge)", base);
   const Transformer<float> shapes(model);
@@ -95,7 +103,7 @@ Adapter make_adapter(const TrainingConfig& config, const ModelConfig& model, con
   adapter.sha256 = sha256_of_file(directory.model());
   adapter.rank = config.lora_rank;
   adapter.alpha = config.lora_alpha > 0 ? config.lora_alpha : 2 * static_cast<double>(config.lora_rank);
-  adapter.task = model.has_encoder() ? "SEQ_2_SEQ_LM" : "CAUSAL_LM";
+  adapter.task = task_of(recipe);
   if (const std::optional<ModelClass> model_class = class_of(model)) {
     add_modules(*model_class, weights, selected, adapter);
     return adapter;

@@ -19,10 +19,10 @@ void check_freeze(const Recipe& recipe);
 // Throws Error for values of fine-tuning that contradict each other. `init`: the run that training starts from, or "".
 void check_fine_tuning(const TrainingConfig& config, const std::string& init);
 
-// Returns the adapter of a new run: a module for each linear layer that config.lora_targets selects, with the name that
-// it has in the class of transformers that the model would be exported as, or its name here if there is no such class.
-// `base` is the run that the adapter changes. Throws Error for a pattern that selects none, and for one that selects a
-// part of what the class has in one module.
-Adapter make_adapter(const TrainingConfig& config, const ModelConfig& model, const std::string& base);
+// Returns the adapter of a new run: a module for each linear layer of the recipe's model that lora_targets selects,
+// with the name that it has in the class of transformers that the model would be exported as, or its name here if there
+// is no such class. `base` is the run that the adapter changes. Throws Error for a pattern that selects none, and for
+// one that selects a part of what the class has in one module.
+Adapter make_adapter(const Recipe& recipe, const std::string& base);
 
 }  // namespace qkv

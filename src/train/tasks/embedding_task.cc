@@ -23,10 +23,12 @@
 namespace qkv {
 namespace {
 
-// Returns the configuration for dev rows: with the loss of training if they have the columns that it needs, otherwise
-// with the loss of their columns.
-EmbedderConfig for_dev(EmbedderConfig config, const RowColumns& columns) {
-  if (!allows(config.loss, columns)) config.loss = usual_loss(columns);
+// Returns the configuration for dev rows: with the loss of training if they have the columns and the vectors of a
+// teacher that it needs, otherwise with the loss of their columns.
+EmbedderConfig for_dev(EmbedderConfig config, const EmbeddingData& data) {
+  const RowColumns& columns = data.dev.columns();
+  const bool lacks_vectors = data.teacher && data.teacher->is_file() && &data.dev.file() != &data.train.file();
+  if (lacks_vectors || !allows(config.loss, columns)) config.loss = usual_loss(columns);
   if (config.loss != VectorLoss::info_nce) config.symmetric = false;
   return config;
 }
@@ -49,7 +51,7 @@ EmbeddingTask::EmbeddingTask(const EmbedderRecipe& recipe, const EmbeddingData& 
       data_(data),
       normalizes_(recipe.embedder.normalize == NormalizeChoice::on),
       loss_(recipe.embedder, data.width, normalizes_),
-      dev_loss_(for_dev(recipe.embedder, data.dev.columns()), data.width, normalizes_),
+      dev_loss_(for_dev(recipe.embedder, data), data.width, normalizes_),
       doubles_texts_(recipe.embedder.loss == VectorLoss::info_nce && data.train.columns().texts == 1) {
   read_dev();
 }
@@ -118,10 +120,17 @@ EmbeddingTask::Examples EmbeddingTask::examples_of(const TextRows& of, const Row
   return examples;
 }
 
-// Returns the vectors that the teacher has for the texts of rows.
+// Returns the vectors that the teacher has for the texts of rows. In a file, those of the texts of a row follow each
+// other.
 std::vector<float> EmbeddingTask::teacher_vectors(const RowTexts& rows) const {
-  if (!recipe_.embedder.teacher_first) return data_.teacher->embed(rows.texts).values;
-  return data_.teacher->embed({rows.texts.begin(), rows.texts.begin() + std::ssize(rows.lines)}).values;
+  const Teacher& teacher = *data_.teacher;
+  const int64_t N = std::ssize(rows.lines), columns = recipe_.embedder.teacher_first ? 1 : std::ssize(rows.texts) / N;
+  if (!teacher.is_file()) return teacher.embed({rows.texts.begin(), rows.texts.begin() + columns * N});
+  const int64_t of_row = teacher.vectors() / data_.train.file().rows();
+  std::vector<int64_t> numbers;
+  for (int64_t j = 0; j < columns; j++)
+    for (const int64_t row : rows.numbers) numbers.push_back(row * of_row + j);
+  return teacher.read(numbers);
 }
 
 void EmbeddingTask::fill_texts(const std::vector<std::vector<int32_t>>& ids, Batch& batch) const {

@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "io/runs/run_kinds.h"
-#include "qkv/embedder.h"
 #include "qkv/embedder_training.h"
+#include "train/evaluation/embedding_scores.h"
 #include "train/tasks/embedding_loss.h"
-#include "train/tasks/embedding_scores.h"
 #include "train/tasks/task.h"
+#include "train/tasks/teacher.h"
 #include "train/tasks/text_rows.h"
 
 namespace qkv {
@@ -21,7 +21,7 @@ namespace qkv {
 struct EmbeddingData {
   const EncoderRun& run;  // without weights: its tokenizer and the tokens around a text
   const TextRows &train, &dev;
-  const Embedder* teacher;   // null without one
+  const Teacher* teacher;    // null without one
   std::string teacher_hash;  // "" without one
   int64_t width;             // d, components of a vector
   int64_t max_length;        // tokens of a text

@@ -1,20 +1,16 @@
 #include "train/tasks/label_evaluator.h"
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
 #include <string>
 #include <utility>
 
 #include "core/to_size.h"
 #include "data/batcher.h"
-#include "eval/classification_scores.h"
-#include "eval/number_scores.h"
-#include "eval/retrieval_scores.h"
 #include "io/runs/text_head_file.h"
 #include "model/text_parts.h"
 #include "ops/label_loss.h"
 #include "ranks/gather_blocks.h"
+#include "train/evaluation/label_measures.h"
 #include "train/tasks/objective.h"
 
 namespace qkv {
@@ -24,26 +20,6 @@ constexpr int64_t kBlockRows = 256;
 
 // Returns the index of the largest value, of equal ones the first.
 float place_of_largest(std::span<const float> z) { return static_cast<float>(std::ranges::max_element(z) - z.begin()); }
-
-// Appends the ranks of the texts of a query whose number is above the least, those with a better score first. Among
-// equal scores, they have the last ranks. records: pairs of number and score.
-void append_relevant_ranks(std::span<const float> records, std::vector<int64_t>& ranks) {
-  struct Text {
-    float score;
-    bool is_relevant;
-  };
-  float least = std::numeric_limits<float>::infinity();
-  for (size_t i = 0; i < records.size(); i += 2) least = std::min(least, records[i]);
-  std::vector<Text> order;
-  for (size_t i = 0; i < records.size(); i += 2)
-    order.push_back(
-        {std::isnan(records[i + 1]) ? -std::numeric_limits<float>::infinity() : records[i + 1], records[i] > least});
-  std::ranges::stable_sort(order, [](const Text& a, const Text& b) {
-    return a.score != b.score ? a.score > b.score : a.is_relevant < b.is_relevant;
-  });
-  for (size_t i = 0; i < order.size(); i++)
-    if (order[i].is_relevant) ranks.push_back(static_cast<int64_t>(i) + 1);
-}
 
 }  // namespace
 
@@ -98,7 +74,9 @@ DevScore LabelEvaluator::evaluate(const Transformer<float>& model, double smooth
   const auto rows_scored = static_cast<double>(rows());
   score.loss = loss.loss / rows_scored;
   score.measures.push_back({"loss", loss.nll / rows_scored, 4});
-  add_measures(records, labels, score);
+  const auto found = measures(records, labels);
+  score.metric = found.front().value;
+  score.measures.insert(score.measures.end(), found.begin(), found.end());
   score.write_more = [&model](const RunDirectory& run) { write_text_head(run, model); };
   return score;
 }
@@ -129,69 +107,13 @@ Loss LabelEvaluator::score_block(const Transformer<float>& model, int64_t block,
   return objective_.loss_of(batch, smoothing, z, {});
 }
 
-namespace {
-
-std::vector<int32_t> column_of_labels(std::span<const float> records, size_t column) {
-  std::vector<int32_t> labels;
-  for (size_t i = column; i < records.size(); i += 2) labels.push_back(static_cast<int32_t>(records[i]));
-  return labels;
-}
-
-void add_label_measures(const ClassificationScores& scores, bool is_one, DevScore& score) {
-  score.metric = is_one ? scores.accuracy : scores.f1_micro;
-  if (is_one) score.measures.push_back({"accuracy", scores.accuracy, 4});
-  score.measures.push_back({"f1_micro", scores.f1_micro, 4});
-  score.measures.push_back({"f1_macro", scores.f1_macro, 4});
-  if (!is_one) score.measures.push_back({"subset_accuracy", scores.accuracy, 4});
-}
-
-void add_label_set_measures(std::span<const float> records, int64_t labels, DevScore& score) {
-  std::vector<uint8_t> truth, predicted;
-  const size_t K = to_size(labels);
-  for (size_t i = 0; i < records.size(); i++) {
-    const bool is_truth = i % (2 * K) < K;
-    (is_truth ? truth : predicted).push_back(records[i] > 0);
-  }
-  add_label_measures(label_set_scores(truth, predicted, labels), false, score);
-}
-
-void add_number_measures(std::span<const float> records, LabelLoss loss, DevScore& score) {
-  std::vector<double> truth, predicted;
-  for (size_t i = 0; i < records.size(); i += 2) {
-    truth.push_back(records[i]);
-    const auto z = static_cast<double>(records[i + 1]);
-    predicted.push_back(loss == LabelLoss::sigmoid ? 1 / (1 + std::exp(-z)) : z);
-  }
-  score.metric = spearman(predicted, truth);
-  score.measures.push_back({"spearman", score.metric, 4});
-  score.measures.push_back({"mse", mean_squared_error(predicted, truth), 4});
-}
-
-}  // namespace
-
-void LabelEvaluator::add_measures(std::span<const float> records, int64_t labels, DevScore& score) const {
-  switch (objective_.kind) {
-    case LabelKind::one:
-      return add_label_measures(
-          classification_scores(column_of_labels(records, 0), column_of_labels(records, 1), labels), true, score);
-    case LabelKind::several:
-      return add_label_set_measures(records, labels, score);
-    case LabelKind::number:
-      break;
-  }
-  if (!texts_.has_lists()) return add_number_measures(records, objective_.loss, score);
-  std::vector<int64_t> ranks, offsets = {0};
-  size_t row = 0;
-  for (const int64_t unit : units_) {
-    const size_t own = to_size(texts_.rows_of(unit));
-    append_relevant_ranks(records.subspan(2 * row, 2 * own), ranks);
-    row += own;
-    if (std::ssize(ranks) > offsets.back()) offsets.push_back(std::ssize(ranks));
-  }
-  const RetrievalScores found = retrieval_scores(ranks, offsets);
-  score.metric = found.ndcg_10;
-  score.measures.push_back({"NDCG@10", found.ndcg_10, 4});
-  score.measures.push_back({"MRR@10", found.mrr_10, 4});
+std::vector<EvaluationReport::Measure> LabelEvaluator::measures(std::span<const float> records, int64_t labels) const {
+  const LabelRecords of_rows{objective_.kind, labels, records};
+  if (objective_.kind != LabelKind::number) return label_measures(label_scores(of_rows), objective_.kind);
+  if (!texts_.has_lists()) return number_measures(of_rows, objective_.loss == LabelLoss::sigmoid);
+  std::vector<int64_t> lists = {0};
+  for (const int64_t unit : units_) lists.push_back(lists.back() + texts_.rows_of(unit));
+  return order_measures(of_rows, lists);
 }
 
 }  // namespace qkv

@@ -42,7 +42,7 @@ class LabelEvaluator {
   int64_t record_width(int64_t labels) const { return 2 * (objective_.kind == LabelKind::several ? labels : 1); }
   Loss score_block(const Transformer<float>& model, int64_t block, double smoothing, Arena& arena,
                    std::span<float> records) const;
-  void add_measures(std::span<const float> records, int64_t labels, DevScore& score) const;
+  std::vector<EvaluationReport::Measure> measures(std::span<const float> records, int64_t labels) const;
 
   const LabelledTexts& texts_;
   std::vector<int64_t> units_;

@@ -1,7 +1,6 @@
 #include "train/tasks/labelled_texts.h"
 
 #include <algorithm>
-#include <unordered_set>
 #include <utility>
 
 #include "core/fail.h"
@@ -16,9 +15,7 @@
 #include "train/text_start.h"
 
 namespace qkv {
-namespace {
-
-void check_columns_of(const ExampleFile& file, bool compares) {
+void check_label_columns(const ExampleFile& file, bool compares) {
   const int64_t columns = file.fields();
   if (compares && columns != 3)
     fail("{}: must have three columns for losses over the texts of a query: query, text and relevance (has {})",
@@ -36,33 +33,19 @@ void check_texts(const ExampleRow& row, const std::string& where) {
                                   : "the second text");
 }
 
-// Divides rows into the texts of queries.
-class QueryLists {
- public:
-  explicit QueryLists(const ExampleFile& file) : file_(file) {}
-
-  void add(const ExampleRow& row, int64_t number, LabelledScan& scan) {
-    const double relevance = number_of(row.fields.back(), file_.place(row));
-    if (scan.lists.empty() || row.fields.front() != query_) {
-      query_ = row.fields.front();
-      if (!seen_.insert(hash_bytes(query_)).second)
-        fail("{}: the query {} had rows before other queries; the texts of a query must be in consecutive rows",
-             file_.place(row), excerpt(query_));
-      scan.lists.push_back(number);
-      scan.are_ordered.push_back(false);
-      first_ = relevance;
-    }
-    if (relevance != first_) scan.are_ordered.back() = true;
+void QueryLists::add(const ExampleRow& row, int64_t number, LabelledScan& scan) {
+  const double relevance = number_of(row.fields.back(), file_.place(row));
+  if (scan.lists.empty() || row.fields.front() != query_) {
+    query_ = row.fields.front();
+    if (!seen_.insert(hash_bytes(query_)).second)
+      fail("{}: the query {} had rows before other queries; the texts of a query must be in consecutive rows",
+           file_.place(row), excerpt(query_));
+    scan.lists.push_back(number);
+    scan.are_ordered.push_back(false);
+    first_ = relevance;
   }
-
- private:
-  const ExampleFile& file_;
-  std::string query_;
-  std::unordered_set<uint64_t> seen_;  // hashes of queries
-  double first_ = 0;                   // number of the query
-};
-
-}  // namespace
+  if (relevance != first_) scan.are_ordered.back() = true;
+}
 
 ClassifierTokens RowTokenizer::tokens_of(const ExampleRow& row, const std::string& where) const {
   const std::vector<int32_t> text = inner_ids(run, row.fields[0], where);
@@ -76,7 +59,7 @@ ClassifierTokens RowTokenizer::tokens_of(const ExampleRow& row, const std::strin
 
 LabelledScan scan_labelled(const ExampleFile& file, const RowTokenizer& tokenizer, bool compares,
                            FunctionRef<void(const ExampleRow& row, int64_t number)> on_row) {
-  check_columns_of(file, compares);
+  check_label_columns(file, compares);
   LabelledScan scan;
   QueryLists queries(file);
   for_blocks_of_rows(file.rows(), [&](std::span<const int64_t> numbers) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include "core/batch.h"
@@ -35,6 +36,27 @@ struct LabelledScan {
   int64_t longest_list = 1;            // rows
   int64_t cut = 0;                     // rows that were truncated
   int64_t tokens = 0;                  // of all rows
+};
+
+// Throw Error, naming the file, for a number of columns that does not fit; naming the line, for a text that is empty.
+// compares: as of scan_labelled.
+void check_label_columns(const ExampleFile& file, bool compares);
+void check_texts(const ExampleRow& row, const std::string& where);
+
+// Divides rows, in their order, into the texts of queries. Throws Error, naming the line, for a query that had rows
+// before other queries.
+class QueryLists {
+ public:
+  explicit QueryLists(const ExampleFile& file) : file_(file) {}
+
+  // Sets `lists`, without its end, and `are_ordered`.
+  void add(const ExampleRow& row, int64_t number, LabelledScan& scan);
+
+ private:
+  const ExampleFile& file_;
+  std::string query_;
+  std::unordered_set<uint64_t> seen_;  // hashes of queries
+  double first_ = 0;                   // number of the query
 };
 
 // Reads all rows in order, and calls on_row for each. compares: texts of one query, the first column, are consecutive

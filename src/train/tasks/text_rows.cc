@@ -34,7 +34,8 @@ bool has_numbers(const ExampleFile& file) {
 bool names_score(const ExampleFile& file) { return !file.names().empty() && is_score_name(file.names().back()); }
 
 RowColumns find_columns(const ExampleFile& file) {
-  const bool has_score = names_score(file) || (file.fields() >= 3 && has_numbers(file));
+  const bool names_negatives = !file.names().empty() && is_negative_name(file.names().back());
+  const bool has_score = names_score(file) || (file.fields() >= 3 && !names_negatives && has_numbers(file));
   return {file.fields() - (has_score ? 1 : 0), has_score};
 }
 
@@ -79,6 +80,7 @@ void drop_repeated_rows(RowTexts& rows) {
   for (size_t j = 0; j < columns; j++)
     for (const size_t i : kept) left.texts.push_back(rows.texts[j * N + i]);
   for (const size_t i : kept) left.lines.push_back(rows.lines[i]);
+  for (const size_t i : rows.numbers.empty() ? std::vector<size_t>() : kept) left.numbers.push_back(rows.numbers[i]);
   for (const size_t i : rows.scores.empty() ? std::vector<size_t>() : kept) left.scores.push_back(rows.scores[i]);
   rows = std::move(left);
 }
@@ -92,6 +94,7 @@ RowTexts TextRows::read(std::span<const int64_t> rows) const {
   for (const int64_t row : rows) of_file.push_back(numbers_[to_size(row)]);
   std::vector<ExampleRow> found = file_->read(of_file);
   RowTexts result;
+  result.numbers = of_file;
   result.texts.reserve(to_size(columns_.texts) * found.size());
   for (size_t j = 0; j < to_size(columns_.texts); j++)
     for (ExampleRow& row : found) {

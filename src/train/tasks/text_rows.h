@@ -25,7 +25,7 @@ struct RowColumns {
 };
 
 // Returns the columns that a file seems to have: the last one is a score if it has the name of one (is_score_name), or
-// if there are three or more and half of the first 16 rows or more have a number there.
+// if there are three or more, half of the first 16 rows or more have a number there, and it has no name of negatives.
 RowColumns find_columns(const ExampleFile& file);
 // Returns whether the last column has the name of a score.
 bool names_score(const ExampleFile& file);
@@ -41,6 +41,7 @@ struct RowTexts {
   std::vector<std::string> texts = {};  // column j of row i is texts[j N + i]
   std::vector<double> scores = {};      // [N], or empty
   std::vector<int64_t> lines = {};      // of the file, from 1
+  std::vector<int64_t> numbers = {};    // of the rows in the file, from 0
 };
 
 // Drops the rows that have a text of an earlier row that is kept, unless it is a negative of both.
@@ -90,9 +91,11 @@ class TextRows {
   };
   RowScan scan(const std::optional<ScoreRange>& range, bool has_negatives, const CountTokens& count) const;
 
+  // Throws Error, naming the line, for a text from the third on that is equal to the second.
+  void check_negatives(const RowTexts& rows) const;
+
  private:
   void check_scores(const RowTexts& rows, const std::optional<ScoreRange>& range) const;
-  void check_negatives(const RowTexts& rows) const;
 
   std::shared_ptr<const ExampleFile> file_;
   std::vector<int64_t> numbers_;

@@ -79,6 +79,34 @@ TEST_F(EncoderAttention, LimitsAreThoseOfTheModel) {
   EXPECT_EQ(error_of([&] { embedder.attend("a", {.max_length = 21}); }), "max_length must be between 1 and 20 (is 21)");
 }
 
+TEST_F(EncoderAttention, OptionsThatTheMethodDoesNotUseAreRefused) {
+  const Embedder embedder = make(testing::byte_pieces(), {.unit = TextUnit::byte_pieces});
+  EXPECT_EQ(error_of([&] {
+              embedder.attend("a", {}, {AttentionMethod::rollout, 7});
+            }),
+            "steps must not be set if method is rollout; only integrated has steps (is 7)");
+  EXPECT_EQ(error_of([&] {
+              embedder.attend("a", {}, {AttentionMethod::weights, 50, "b"});
+            }),
+            "baseline must not be set if method is weights; only gradient and integrated have a baseline (is \"b\")");
+}
+
+TEST_F(EncoderAttention, AnEmbedderWithADecoderIsRefused) {
+  ModelConfig config = testing::small_config();
+  config.encoder_layers = config.source_vocab = 0;
+  config.shared_embeddings = config.tied_output = false;
+  TokenizerSpec spec = testing::byte_pieces();
+  config.target_vocab = static_cast<int64_t>(spec.pieces.size() + spec.added.size());
+  Transformer<float> model(config);
+  testing::randomize(model.parameters(), 1);
+  const TextCodec codec = TextCodec::of_tokenizer(HuggingFaceTokenizer(spec, "spec"));
+  create_run(run_, EncoderRun{config, {.unit = TextUnit::byte_pieces}, codec}, [&](const RunDirectory& partial) {
+    save_weights(partial.model(), model.parameters(), model.parameters().values());
+  });
+  EXPECT_EQ(error_of([&] { Embedder(run_.root()).attend("a"); }),
+            "attend: the run is an embedder with a decoder, expected one with an encoder");
+}
+
 TEST(Embedder, RefusesTheAttentionOfATranslator) {
   const TempDir directory;
   const Embedder embedder(testing::make_random_run(directory / "run"));

@@ -330,7 +330,7 @@ TEST(DecoderEmbedders, AreEncoderRunsWithoutAnOutputLayer) {
   EXPECT_EQ(both_sides.config.attention.window, 3);                              // 5 / 2 + 1
   EXPECT_EQ(load_run<EncoderRun>(mistral.import()).config.attention.window, 7);  // 6 on each side, and the token itself
   EXPECT_EQ(error_of([&] { Embedder(qwen.run()).attend("a"); }),
-            "attend: the run is a translator or a language model, expected an encoder");
+            "attend: the run is an embedder with a decoder, expected one with an encoder");
 }
 
 TEST(DecoderEmbedders, NeedNoTokensThatStartAndEndAText) {

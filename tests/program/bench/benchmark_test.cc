@@ -85,5 +85,17 @@ TEST(GenerationBenchmark, ErrorsNameTheOption) {
             "benchmark: encoder_layers must be 0 for a language model (is 2)");
 }
 
+TEST(TrainingBenchmark, OfAnEncoderHasTheGivenTokens) {
+  EncoderRecipe recipe = encoder_preset("encoder-tiny");
+  merge_recipe_json(recipe, R"({"d_model": 16, "heads": 2, "ffn": 32, "encoder_layers": 1, "max_length": 8})", "");
+  const TrainBenchmark found = benchmark_training(recipe, 20, 36, {.steps = 1});
+  EXPECT_EQ(found.target_tokens, 32);
+  EXPECT_GT(found.tokens_per_second, 0);
+  EXPECT_EQ(testing::error_of([&] { benchmark_training(recipe, 20, 7, {}); }),
+            "benchmark: tokens must be at least max_length 8 (is 7)");
+  EXPECT_EQ(testing::error_of([&] { benchmark_training(recipe, 1, 8, {}); }),
+            "benchmark: vocab must be at least 2 (is 1)");
+}
+
 }  // namespace
 }  // namespace qkv

@@ -54,6 +54,14 @@ TEST(AxisScale, ContainsBothValuesInRoundSteps) {
   EXPECT_EQ(round_scale(0, 10, 4).step, 5);
 }
 
+TEST(LogarithmicTicks, ArePowersOfTenAndWhatIsBetweenThemInANarrowRange) {
+  EXPECT_EQ(logarithmic_ticks(1e-3, 10), (std::vector<double>{1e-3, 1e-2, 1e-1, 1, 10}));
+  const std::vector<double> narrow = logarithmic_ticks(3, 120);
+  ASSERT_EQ(narrow.size(), 5u);
+  for (size_t i = 0; i < narrow.size(); i++) EXPECT_NEAR(narrow[i], (std::vector<double>{5, 10, 20, 50, 100})[i], 1e-9);
+  EXPECT_LE(logarithmic_ticks(1e-100, 1e10).size(), 7u);
+}
+
 TEST(AxisScale, HasAWidthForEqualAndExtremeValues) {
   for (const double value : {0.0, 5.0, -1e30, 1e30, 1e-300}) {
     const AxisScale scale = round_scale(value, value, 4);

@@ -236,6 +236,17 @@ void row_linear(Matrix<const float> X, const Int8Matrix& W, const float* b, Matr
   into(Y, epilogue, X, W, b, scratch);
 }
 
+void row_products(Matrix<const float> X, Matrix<const float> W, float* y, Arena& scratch) {
+  constexpr int64_t kRows = 16;  // whose products with each other are computed at once
+  for (int64_t begin = 0; begin < X.rows; begin += kRows) {
+    const Arena::Scope scope(scratch);
+    const int64_t end = std::min(X.rows, begin + kRows);
+    const Matrix<float> Y = scratch.matrix<float>(end - begin, end - begin);
+    row_linear<float>(X.row_range(begin, end), W.row_range(begin, end), nullptr, Y, scratch);
+    for (int64_t n = 0; n < Y.rows; n++) y[begin + n] = Y(n, n);
+  }
+}
+
 template <>
 void row_linear(Matrix<const double> X, Matrix<const double> W, const double* b, Matrix<double> Y, Arena&,
                 const Epilogue<double>& epilogue) {

@@ -31,17 +31,27 @@ HWY_EXPORT(KeepBest);
 
 namespace {
 
+// Replaces the logits of a block that are left out by −∞.
+void leave_out(const LogitFilter& filter, const Block& at, Matrix<float> logits) {
+  for (int64_t n = at.row_begin; n < at.row_end && !filter.hidden.empty(); n++) {
+    const std::span<const int32_t> of_row = filter.hidden[to_size(n)];
+    for (auto token = std::ranges::lower_bound(of_row, at.col_begin); token != of_row.end() && *token < at.col_end;
+         token++)
+      logits(n - at.row_begin, *token - at.col_begin) = -HUGE_VALF;
+  }
+  for (int64_t n = at.row_begin; n < at.row_end && !filter.limits.empty(); n++) {
+    const float limit = filter.limits[to_size(n)];
+    float* row = logits.row(n - at.row_begin);
+    for (int64_t c = 0; c < logits.cols; c++) row[c] = row[c] > limit ? -HUGE_VALF : row[c];
+  }
+}
+
 template <class Weights>
-void best_logits_of(Matrix<const float> X, const Weights& W, const float* b, HiddenTokens hidden,
+void best_logits_of(Matrix<const float> X, const Weights& W, const float* b, const LogitFilter& filter,
                     const TopKLogits& best, Arena& scratch) {
   const auto keep = QKV_DISPATCH(KeepBest);
   const auto read = [&](const Block& at, Matrix<float> logits, TokenHeap* heaps) {
-    for (int64_t n = at.row_begin; n < at.row_end && !hidden.empty(); n++) {
-      const std::span<const int32_t> of_row = hidden[to_size(n)];
-      for (auto token = std::ranges::lower_bound(of_row, at.col_begin); token != of_row.end() && *token < at.col_end;
-           token++)
-        logits(n - at.row_begin, *token - at.col_begin) = -HUGE_VALF;
-    }
+    leave_out(filter, at, logits);
     keep(logits, static_cast<int32_t>(at.col_begin), heaps);
   };
   const auto finish = [&](int64_t n, const TokenHeap& heap) { write_best(heap, best, n); };
@@ -50,14 +60,14 @@ void best_logits_of(Matrix<const float> X, const Weights& W, const float* b, Hid
 
 }  // namespace
 
-void top_k_logits(Matrix<const float> X, Matrix<const float> W, const float* b, HiddenTokens hidden,
+void top_k_logits(Matrix<const float> X, Matrix<const float> W, const float* b, const LogitFilter& filter,
                   const TopKLogits& best, Arena& scratch) {
-  best_logits_of(X, W, b, hidden, best, scratch);
+  best_logits_of(X, W, b, filter, best, scratch);
 }
 
-void top_k_logits(Matrix<const float> X, const Int8Matrix& W, const float* b, HiddenTokens hidden,
+void top_k_logits(Matrix<const float> X, const Int8Matrix& W, const float* b, const LogitFilter& filter,
                   const TopKLogits& best, Arena& scratch) {
-  best_logits_of(X, W, b, hidden, best, scratch);
+  best_logits_of(X, W, b, filter, best, scratch);
 }
 
 void write_best(const TokenHeap& heap, const TopKLogits& best, int64_t n) {

@@ -1,16 +1,14 @@
 "use strict";
-// The steps of attention on small matrices, arrays of rows. The library computes the same: src/program/explain.
+// Computes the steps of an explanation from their origins, on matrices that are arrays of rows, and writes the
+// arithmetic of a value. The library computes the same: src/program/explain.
 
 const zip = (A, B, f) => A.map((row, i) => row.map((a, j) => f(a, B[i][j])));
 const map = (A, f) => A.map((row, i) => row.map((a, j) => f(a, i, j)));
 const transposed = A => A[0].map((_, j) => A.map(row => row[j]));
 const dot = (a, b) => a.reduce((sum, x, i) => sum + x * b[i], 0);
-const timesTransposed = (A, B) => A.map(a => B.map(b => dot(a, b)));
-const times = (A, B) => timesTransposed(A, transposed(B));
-const plus = (A, B) => zip(A, B, (a, b) => a + b);
-const sideBySide = tables => tables[0].map((_, i) => tables.flatMap(table => table[i]));
-const columnsOf = (A, begin, end) => A.map(row => row.slice(begin, end));
+const times = (A, B) => { const columns = transposed(B); return A.map(a => columns.map(b => dot(a, b))); };
 const sum = row => row.reduce((total, x) => total + x, 0);
+const mean = row => sum(row) / row.length;
 
 // Φ of the normal distribution for gelu: by the series of erf near 0, by its continued fraction further away.
 function erf(x) {
@@ -52,200 +50,230 @@ const SLOPES = {
   },
 };
 
-// Collects steps under the ids of a prefix.
-class Steps {
-  constructor(prefix = "") { this.prefix = prefix; this.all = []; }
-  add(id, name, formula, rows, columns, values) {
-    this.all.push({id: this.prefix + id, name, formula, rows, columns, values});
-    return values;
-  }
-  // Adds a matrix of the input.
-  given(id, name, rows, columns, values) { return this.add(id, name, "", rows, columns, values); }
+// The rows of a norm: (x − μ) / σ. The statistics are μ and σ of each row, or only σ.
+const normalized = (x, statistics) =>
+    map(x, (a, i) => (a - (statistics[i].length === 2 ? statistics[i][0] : 0)) / statistics[i].at(-1));
+
+// The numbers that the exponentials of each row are relative to: its largest, or 0 if that is −∞. Null if all of these are
+// from −limit to limit.
+function shifts(S, limit) {
+  const largest = S.map(row => Math.max(...row)).map(most => most === -Infinity ? 0 : most);
+  return largest.some(most => Math.abs(most) > limit) ? largest : null;
 }
 
-const factorOf = input => input.scale || 1 / Math.sqrt(input.heads[0].W_Q[0].length);
-const keysFrom = input => input.memory || input.X;
-const keyLabels = input => input.memory ? input.memory_tokens : input.tokens;
-const whichHead = (input, h) => input.heads.length === 1 ? "" : `, head ${h + 1} of ${input.heads.length}`;
+// The sum, which is −∞ only if the mask hides the key.
+const maskedScore = (score, mask) => mask !== -Infinity && score + mask === -Infinity ? NaN : score + mask;
 
-function maskedScores(input, S) {
-  return map(S, (s, i, j) => input.causal && j > i ? -Infinity : s + (input.mask ? input.mask[i][j] : 0));
+function statisticsOf(row, epsilon, rms) {
+  if (rms) return [Math.sqrt(mean(row.map(x => x * x)) + epsilon)];
+  const mu = mean(row);
+  return [mu, Math.sqrt(mean(row.map(x => (x - mu) ** 2)) + epsilon)];
 }
 
-function headForward(steps, input, W) {
-  const rows = input.tokens, keys = keyLabels(input), from = input.memory ? "M" : "X", factor = factorOf(input);
-  for (const name of ["W_Q", "W_K", "W_V"]) steps.given(name, name, [], [], W[name]);
-  const Q = steps.add("Q", "Q", "X W_Q", rows, [], times(input.X, W.W_Q));
-  const K = steps.add("K", "K", `${from} W_K`, keys, [], times(keysFrom(input), W.W_K));
-  const V = steps.add("V", "V", `${from} W_V`, keys, [], times(keysFrom(input), W.W_V));
-  let S = map(steps.add("scores", "scores", "Q Kᵀ", rows, keys, timesTransposed(Q, K)), s => factor * s);
-  const formula = input.scale ? `${input.scale} Q Kᵀ`
-      : `Q Kᵀ / √d_k, with √d_k = √${Q[0].length} = ${(1 / factor).toFixed(3)}`;
-  steps.add("scaled", "S", formula, rows, keys, S);
-  if (input.causal || input.mask) S = steps.add("masked", "S", "S + mask", rows, keys, maskedScores(input, S));
-  const shifts = S.flat().some(s => s > 100);
-  const largest = S.map(row => { const m = Math.max(...row); return shifts && m !== -Infinity ? m : 0; });
-  const E = steps.add("exp", "E", shifts ? "exp(S − the largest of the row)" : "exp(S)", rows, keys,
-                      map(S, (s, i) => Math.exp(s - largest[i])));
-  steps.add("row_sums", "row sums", "Σⱼ Eᵢⱼ", rows, [], E.map(row => [sum(row)]));
-  const A = steps.add("weights", "A", "softmax(S): E divided by its row sums", rows, keys,
-                      E.map(row => row.map(e => sum(row) ? e / sum(row) : 0)));
-  const O = steps.add("output", "O", "A V", rows, [], times(A, V));
-  return {Q, K, V, A, O};
+// The gradient of a norm's rows: (G − mean(G) − Z mean(G ∘ Z)) / σ.
+function normParts(d, x, statistics, gamma) {
+  const G = map(d, (value, _, j) => gamma[0][j] * value), Z = normalized(x, statistics);
+  return {G, Z, mean: G.map(mean), product: G.map((g, i) => mean(g.map((value, j) => value * Z[i][j])))};
 }
 
-function forward(input, sections) {
-  const inputs = new Steps(), rows = input.tokens;
-  inputs.given("X", "X", rows, [], input.X);
-  if (input.memory) inputs.given("memory", "M", input.memory_tokens, [], input.memory);
-  if (input.mask) inputs.given("mask", "mask", rows, keyLabels(input), input.mask);
-  const given = input.layer ? "dN_2" : input.W_O ? "dY" : "dO";
-  if (input.dO) inputs.given("given_gradient", given, rows, [], input.dO);
-  sections.push({title: "Inputs", steps: inputs.all});
-  const heads = input.heads.map((W, h) => {
-    const steps = new Steps(`head${h + 1}.`);
-    const head = headForward(steps, input, W);
-    sections.push({title: "Attention" + whichHead(input, h), steps: steps.all});
-    return head;
-  });
-  const steps = new Steps();
-  let O = sideBySide(heads.map(head => head.O));
-  if (heads.length > 1) steps.add("concat", "O", "outputs of the heads, side by side", rows, [], O);
-  if (input.W_O) {
-    steps.given("W_O", "W_O", [], [], input.W_O);
-    O = steps.add("output", "Y", "O W_O", rows, [], times(O, input.W_O));
-  }
-  if (steps.all.length) sections.push({title: "Output of all heads", steps: steps.all});
-  return {heads, O};
+function termValues({left, right, turned, repeated}, get, rows) {
+  if (repeated) return Array.from({length: rows}, () => get(left)[0]);
+  const side = (id, turn) => turn ? transposed(get(id)) : get(id);
+  return right ? times(side(left, turned[0]), side(right, turned[1])) : side(left, turned[0]);
 }
 
-function norm(steps, input, R, number) {
-  const {[`gamma_${number}`]: gamma, [`beta_${number}`]: beta, epsilon} = input.layer;
-  steps.given(`gamma_${number}`, `γ_${number}`, [], [], gamma);
-  steps.given(`beta_${number}`, `β_${number}`, [], [], beta);
-  const statistics = R.map(row => {
-    const mean = sum(row) / row.length;
-    return [mean, Math.sqrt(sum(row.map(x => (x - mean) ** 2)) / row.length + epsilon)];
-  });
-  steps.add(`statistics_${number}`, "μ, σ", "mean and √(variance + ε) of each row", input.tokens, ["μ", "σ"],
-            statistics);
-  const Z = map(R, (x, i) => (x - statistics[i][0]) / statistics[i][1]), sigma = statistics.map(row => row[1]);
-  const formula = `γ_${number} ∘ (R_${number} − μ) / σ + β_${number}`;
-  const N = steps.add(`norm_${number}`, `N_${number}`, formula, input.tokens, [],
-                      map(Z, (z, i, j) => gamma[0][j] * z + beta[0][j]));
-  return {Z, sigma, N};
+function lossOf(z, q) {
+  const most = Math.max(...z), lse = most + Math.log(sum(z.map(x => Math.exp(x - most))));
+  return sum(z.map((x, j) => q[j] * (lse - x)));
 }
 
-function layerForward(input, attention, sections) {
-  const {layer, tokens} = input, withBias = (X, b) => map(X, (x, i, j) => x + b[0][j]);
-  let steps = new Steps();
-  const R1 = steps.add("residual_1", "R_1", `X + ${input.W_O ? "Y" : "O"}`, tokens, [], plus(input.X, attention));
-  const norm1 = norm(steps, input, R1, 1), N1 = norm1.N;
-  sections.push({title: "Residual sum and norm", steps: steps.all});
-  steps = new Steps();
-  for (const name of ["W_1", "b_1", "W_2", "b_2"]) steps.given(name, name, [], [], layer[name]);
-  const hidden = steps.add("hidden", "H", "N_1 W_1 + b_1", tokens, [], withBias(times(N1, layer.W_1), layer.b_1));
-  const active = steps.add("activation", "φ(H)", layer.activation, tokens, [],
-                           map(hidden, x => ACTIVATIONS[layer.activation](x)));
-  const F = steps.add("feed_forward", "F", "φ(H) W_2 + b_2", tokens, [], withBias(times(active, layer.W_2), layer.b_2));
-  sections.push({title: "Feed-forward network", steps: steps.all});
-  steps = new Steps();
-  const norm2 = norm(steps, input, steps.add("residual_2", "R_2", "N_1 + F", tokens, [], plus(N1, F)), 2);
-  sections.push({title: "Residual sum and norm: the output of the layer", steps: steps.all});
-  return {norm1, norm2, hidden, active};
+// The values of a step, by the kind of its origin. A, B, C and D are the matrices that it follows from.
+const VALUES = {
+  sum: ({terms}, get) => terms.slice(1).reduce(
+      (total, term) => zip(total, termValues(term, get, total.length), (a, b) => a + b), termValues(terms[0], get)),
+  difference: (_, get, A, B) => zip(A, B, (a, b) => a - b),
+  times: (_, get, A, B) => zip(A, B, (a, b) => a * b),
+  scaled: ({number}, get, A) => map(A, a => number * a),
+  masked: ({flag}, get, A, B) => map(A, (a, i, j) => flag && j > i ? -Infinity : maskedScore(a, B ? B[i][j] : 0)),
+  exponential: ({number}, get, A) => { const by = shifts(A, number); return map(A, (a, i) => Math.exp(a - (by?.[i] ?? 0))); },
+  row_sums: (_, get, A) => A.map(row => [sum(row)]),
+  shares: (_, get, A, B) => map(A, (a, i) => B[i][0] ? a / B[i][0] : 0),
+  jacobian: ({index}, get, A) => A[index].map((a, j) => A[index].map((b, k) => a * ((j === k) - b))),
+  row_products: ({of}, get, A) => A.map((row, i) => times([row], get(of[i + 1]))[0]),
+  columns: ({index}, get, A, B, C, D, width) => A.map(row => row.slice(index, index + width)),
+  side_by_side: ({of}, get, A) => A.map((_, i) => of.flatMap(id => get(id)[i])),
+  statistics: ({number, flag}, get, A) => A.map(row => statisticsOf(row, number, flag)),
+  norm: (_, get, A, B, C, D) => map(normalized(A, B), (z, i, j) => C[0][j] * z + (D ? D[0][j] : 0)),
+  norm_gradient: ({flag}, get, A, B, C, D) => {
+    const {G, Z, mean, product} = normParts(A, B, C, D);
+    return map(G, (g, i, j) => (g - (flag ? 0 : mean[i]) - Z[i][j] * product[i]) / C[i].at(-1));
+  },
+  gain_gradient: (_, get, A, B, C) => [transposed(zip(A, normalized(B, C), (d, z) => d * z)).map(sum)],
+  column_sums: (_, get, A) => [transposed(A).map(sum)],
+  activation: ({activation}, get, A) => map(A, ACTIVATIONS[activation]),
+  activation_gradient: ({activation}, get, A, B) => zip(A, B, (a, b) => SLOPES[activation](a) * b),
+  losses: (_, get, A, B) => A.map((z, i) => [lossOf(z, B[i])]),
+  largest: (_, get, A) => A.map(row => [Math.max(...row)]),
+};
+
+// x with a number of digits after the point. toFixed rounds what is half way up, the library to an even digit.
+function fixed(x, digits) {
+  const scaled = Math.abs(x) * 10 ** digits, below = Math.floor(scaled);
+  const half = Number.isInteger(x * 16) && scaled - below === 0.5 && below % 2 === 0;
+  return half ? (Math.sign(x) * below / 10 ** digits).toFixed(digits) : x.toFixed(digits);
 }
 
-const columnSums = A => [transposed(A).map(sum)];
+const exponential = x => x.toExponential(3).replace(/e([+-])(\d)$/, "e$10$2");
 
-function normBackward(steps, input, {Z, sigma}, dN, number) {
-  const gamma = input.layer[`gamma_${number}`], normalized = `(R_${number} − μ) / σ`;
-  steps.add(`dgamma_${number}`, `dγ_${number}`, `Σᵢ dN_${number} ∘ ${normalized}`, [], [],
-            columnSums(zip(dN, Z, (d, z) => d * z)));
-  steps.add(`dbeta_${number}`, `dβ_${number}`, `Σᵢ dN_${number}`, [], [], columnSums(dN));
-  const G = map(dN, (d, i, j) => gamma[0][j] * d), mean = row => sum(row) / row.length;
-  const formula = `(G − mean(G) − Z mean(G ∘ Z)) / σ, G = γ_${number} ∘ dN_${number}, Z = ${normalized}, ` +
-      "means of each row";
-  return steps.add(`dR_${number}`, `dR_${number}`, formula, input.tokens, [], G.map((g, i) => {
-    const ofG = mean(g), ofProduct = mean(g.map((x, j) => x * Z[i][j]));
-    return g.map((x, j) => (x - ofG - Z[i][j] * ofProduct) / sigma[i]);
+// A number of the arithmetic: at most three digits after the point, or an exponential form.
+function number(x) {
+  if (!Number.isFinite(x)) return x === -Infinity ? "−∞" : "not finite";
+  if (x === 0) return "0";
+  if (Math.abs(x) >= 1e6 || Math.abs(x) < 1e-2) return exponential(x);
+  return fixed(x, 3).replace(/\.?0+$/, "");
+}
+
+const operand = x => x < 0 ? `(${number(x)})` : number(x);
+const product = (a, b) => `${operand(a)}×${operand(b)}`;
+const joined = terms => terms.join(" + ");
+
+// The factors of an entry of a product.
+function factors({left, right, turned}, get, i, j) {
+  const L = get(left), R = get(right);
+  const a = turned[0] ? L.map(row => row[i]) : L[i], b = turned[1] ? R[j] : R.map(row => row[j]);
+  return a.map((x, k) => [x, b[k]]);
+}
+
+function sumText({terms}, get, i, j, columns) {
+  const inOrder = columns ? [...terms.filter(t => t.repeated), ...terms.filter(t => !t.repeated)] : terms;
+  return joined(inOrder.flatMap(term => {
+    if (term.repeated) return [operand(get(term.left)[0][j])];
+    if (!term.right) return [operand(get(term.left)[i][j])];
+    return factors(term, get, i, j).map(([a, b]) => columns ? product(b, a) : product(a, b));
   }));
 }
 
-// Returns dR_1, the gradient of the attention's output.
-function layerBackward(input, {norm1, norm2, hidden, active}, sections) {
-  const {layer, tokens} = input;
-  let steps = new Steps();
-  const dR2 = normBackward(steps, input, norm2, input.dO, 2);
-  sections.push({title: "Backward: second norm", steps: steps.all});
-  steps = new Steps();
-  steps.add("dW_2", "dW_2", "φ(H)ᵀ dR_2", [], [], times(transposed(active), dR2));
-  steps.add("db_2", "db_2", "Σᵢ dR_2", [], [], columnSums(dR2));
-  const dactive = steps.add("dactivation", "dφ(H)", "dR_2 W_2ᵀ", tokens, [], timesTransposed(dR2, layer.W_2));
-  const dH = steps.add("dH", "dH", "φ′(H) ∘ dφ(H)", tokens, [],
-                       zip(hidden, dactive, (h, d) => SLOPES[layer.activation](h) * d));
-  steps.add("dW_1", "dW_1", "N_1ᵀ dH", [], [], times(transposed(norm1.N), dH));
-  steps.add("db_1", "db_1", "Σᵢ dH", [], [], columnSums(dH));
-  const dN1 = steps.add("dN_1", "dN_1", "dR_2 + dH W_1ᵀ", tokens, [], plus(dR2, timesTransposed(dH, layer.W_1)));
-  sections.push({title: "Backward: feed-forward network", steps: steps.all});
-  steps = new Steps();
-  const dR1 = normBackward(steps, input, norm1, dN1, 1);
-  sections.push({title: "Backward: first norm", steps: steps.all});
-  return dR1;
+function statisticsText(row, mu, {number: epsilon, flag}, j) {
+  if (j === 0 && !flag) return `(${joined(row.map(operand))}) / ${row.length}`;
+  const squares = row.map(x => flag ? `${operand(x)}²` : `(${operand(x)} − ${operand(mu)})²`);
+  return `√((${joined(squares)}) / ${row.length} + ${number(epsilon)})`;
 }
 
-function headBackward(steps, input, {Q, K, V, A}, dO) {
-  const rows = input.tokens, keys = keyLabels(input), from = input.memory ? "Mᵀ" : "Xᵀ", factor = factorOf(input);
-  if (input.heads.length > 1) steps.add("dO", "dO", "the columns of dO that belong to this head", rows, [], dO);
-  const dV = steps.add("dV", "dV", "Aᵀ dO", keys, [], times(transposed(A), dO));
-  const dA = steps.add("dA", "dA", "dO Vᵀ", rows, keys, timesTransposed(dO, V));
-  const J = A.map((a, i) => steps.add(`jacobian${i + 1}`, `J, ${rows[i]}`, "diag(a) − aᵀ a, a the row of A", keys, keys,
-                                      a.map((x, j) => a.map((y, k) => x * ((j === k) - y)))));
-  const dS = steps.add("dS", "dS", "each row of dA times its J", rows, keys, dA.map((row, i) => times([row], J[i])[0]));
-  const dscores = steps.add("dscores", "d(Q Kᵀ)", input.scale ? `${input.scale} dS` : "dS / √d_k", rows, keys,
-                            map(dS, s => factor * s));
-  const dQ = steps.add("dQ", "dQ", "d(Q Kᵀ) K", rows, [], times(dscores, K));
-  const dK = steps.add("dK", "dK", "d(Q Kᵀ)ᵀ Q", keys, [], times(transposed(dscores), Q));
-  steps.add("dW_Q", "dW_Q", "Xᵀ dQ", [], [], times(transposed(input.X), dQ));
-  steps.add("dW_K", "dW_K", `${from} dK`, [], [], times(transposed(keysFrom(input)), dK));
-  steps.add("dW_V", "dW_V", `${from} dV`, [], [], times(transposed(keysFrom(input)), dV));
-  return {dQ, dK, dV};
+function lossText(q, p) {
+  const terms = q.flatMap((x, v) => x === 0 ? [] : [`${x === 1 ? "" : operand(x) + "×"}log ${number(p[v])}`]);
+  return terms.length === 1 ? "−" + terms[0] : `−(${joined(terms)})`;
 }
 
-// output: the gradient of the attention's output.
-function backward(input, {heads}, output, sections) {
-  const outputSteps = new Steps(), name = input.W_O ? "dY" : "dO";
-  let dO = output;
-  if (input.layer) outputSteps.add(name, name, "dR_1", input.tokens, [], output);
-  if (input.W_O) {
-    const O = sideBySide(heads.map(head => head.O));
-    outputSteps.add("dW_O", "dW_O", "Oᵀ dY", [], [], times(transposed(O), output));
-    dO = outputSteps.add("dO", "dO", "dY W_Oᵀ", input.tokens, [], timesTransposed(output, input.W_O));
+// The text to the left of "=", by the kind of the origin; a kind that is absent copies values.
+const TEXTS = {
+  sum: sumText,
+  difference: (_, get, i, j, columns, A, B) => `${operand(A[i][j])} − ${operand(B[i][j])}`,
+  times: (_, get, i, j, columns, A, B) => product(A[i][j], B[i][j]),
+  scaled: ({number: factor, index}, get, i, j, columns, A) =>
+      index ? `${operand(A[i][j])} / √${index}` : product(factor, A[i][j]),
+  masked: ({flag}, get, i, j, columns, A, B) =>
+      `${operand(A[i][j])} + ${operand(flag && j > i ? -Infinity : B ? B[i][j] : 0)}`,
+  exponential: ({number: limit}, get, i, j, columns, A) => {
+    const by = shifts(A, limit);
+    return by ? `exp(${operand(A[i][j])} − ${operand(by[i])})` : `exp(${number(A[i][j])})`;
+  },
+  row_sums: (_, get, i, j, columns, A) => joined(A[i].map(operand)),
+  shares: (_, get, i, j, columns, A, B) => B[i][0] ? `${number(A[i][j])} / ${number(B[i][0])}` : "",
+  jacobian: ({index}, get, i, j, columns, A) => i === j ? `${number(A[index][i])}×(1 − ${number(A[index][i])})`
+      : `−${number(A[index][i])}×${number(A[index][j])}`,
+  row_products: ({of}, get, i, j, columns, A) => joined(get(of[i + 1]).map(
+      (row, k) => columns ? product(row[j], A[i][k]) : product(A[i][k], row[j]))),
+  statistics: (origin, get, i, j, columns, A) =>
+      statisticsText(A[i], statisticsOf(A[i], origin.number, origin.flag)[0], origin, j),
+  norm: (_, get, i, j, columns, A, B, C, D) => B[i].length === 1
+      ? `${operand(C[0][j])}×${operand(A[i][j])} / ${number(B[i][0])}`
+      : `${operand(C[0][j])}×(${operand(A[i][j])} − ${operand(B[i][0])}) / ${number(B[i][1])} + ${operand(D[0][j])}`,
+  norm_gradient: ({flag}, get, i, j, columns, A, B, C, D) => {
+    const {G, Z, mean, product: products} = normParts(A, B, C, D);
+    return `(${operand(G[i][j])} − ${flag ? "" : operand(mean[i]) + " − "}${product(Z[i][j], products[i])}) / ` +
+        number(C[i].at(-1));
+  },
+  gain_gradient: (_, get, i, j, columns, A, B, C) => {
+    const Z = normalized(B, C);
+    return joined(A.map((row, n) => product(row[j], Z[n][j])));
+  },
+  column_sums: (_, get, i, j, columns, A) => joined(A.map(row => operand(row[j]))),
+  activation: ({activation}, get, i, j, columns, A) =>
+      activation === "relu" ? `max(0, ${number(A[i][j])})` : `${activation}(${number(A[i][j])})`,
+  activation_gradient: ({activation}, get, i, j, columns, A, B) => product(SLOPES[activation](A[i][j]), B[i][j]),
+  losses: (_, get, i, j, columns, A, B, C) => lossText(B[i], C[i]),
+  largest: (_, get, i, j, columns, A) => `max(${A[i].map(number).join(", ")})`,
+};
+
+const given = (input, path) => path.reduce((value, name) => value[name], input);
+
+function valuesOf({origin, values, width}, input, get) {
+  if (origin.kind === "given") return given(input, origin.path);
+  if (origin.kind === "constant") return values;
+  const [A, B, C, D] = origin.of.map(get);
+  const computed = VALUES[origin.kind](origin, get, A, B, C, D, width);
+  return origin.kind === "masked" ? computed : map(computed, x => x === -Infinity ? NaN : x);  // a sum too large
+}
+
+// The formula of exponentials says whether they are relative to the largest.
+function formulaOf({formulas, origin}, get, columns) {
+  if (origin.kind !== "exponential") return formulas[columns ? 1 : 0];
+  const name = /^exp\((\S+?)[) ]/.exec(formulas[0])[1], line = columns ? "column" : "row";
+  return shifts(get(origin.of[0]), origin.number) ? `exp(${name} − the largest of the ${line})` : `exp(${name})`;
+}
+
+// Row labels of the largest values name their columns.
+function rowLabels({rows, origin}, steps) {
+  if (origin.kind !== "largest") return rows;
+  const from = steps.get(origin.of[0]);
+  return from.values.map((row, i) => `${from.rows[i]} → ${from.columns[row.indexOf(Math.max(...row))]}`);
+}
+
+// Computes [{title, steps}] from what the library recorded, for an input. Each step has {id, name, formula, rows,
+// columns, values, origin}, with tokens as rows; name and formula are those of the form.
+function explain({sections}, input, columns) {
+  const steps = new Map(), get = id => steps.get(id).values;
+  return sections.map(section => ({title: section.title, steps: section.steps.map(step => {
+    const values = valuesOf(step, input, get), name = step.names[columns ? 1 : 0];
+    const computed = {...step, values, name, formula: formulaOf(step, get, columns), rows: rowLabels(step, steps)};
+    steps.set(step.id, computed);
+    return computed;
+  })}));
+}
+
+// The arithmetic of a value, such as "1×1 + 0×2 = 1", or an empty text.
+function arithmetic({origin, values}, i, j, get, columns) {
+  const text = TEXTS[origin.kind];
+  if (!text) return "";
+  const [A, B, C, D] = origin.of.map(get);
+  const left = text(origin, get, i, j, columns, A, B, C, D);
+  return left ? `${left} = ${number(values[i][j])}` : "";
+}
+
+// The values that a value follows from: [{id, row, column}], where a row or a column that is absent means all.
+function sources({origin, values}, i, j, get) {
+  const {kind, of, index, terms} = origin;
+  if (kind === "jacobian") return [...new Set([i, j])].map(column => ({id: of[0], row: index, column}));
+  const ofRow = kind === "statistics" || (kind === "exponential" && shifts(get(of[0]), origin.number));
+  if (ofRow) return [{id: of[0], row: i}];
+  if (kind === "norm")
+    return [{id: of[0], row: i, column: j}, {id: of[1], row: i}, ...of.slice(2).map(id => ({id, column: j}))];
+  if (kind === "norm_gradient") return [...of.slice(0, 3).map(id => ({id, row: i})), {id: of[3]}];
+  if (kind === "row_products") return [{id: of[0], row: i}, {id: of[i + 1], column: j}];
+  if (kind === "column_sums") return [{id: of[0], column: j}];
+  if (kind === "gain_gradient") return [{id: of[0], column: j}, {id: of[1], column: j}, {id: of[2]}];
+  if (kind === "columns") return [{id: of[0], row: i, column: j + index}];
+  if (kind === "side_by_side") {
+    const width = get(of[0])[0].length;
+    return [{id: of[Math.floor(j / width)], row: i, column: j % width}];
   }
-  if (outputSteps.all.length) sections.push({title: "Backward: output", steps: outputSteps.all});
-  const width = heads[0].O[0].length;
-  let dX = input.layer ? output : map(input.X, () => 0), dM = map(keysFrom(input), () => 0);
-  heads.forEach((head, h) => {
-    const steps = new Steps(`head${h + 1}.`), W = input.heads[h];
-    const {dQ, dK, dV} = headBackward(steps, input, head, columnsOf(dO, h * width, (h + 1) * width));
-    dX = plus(dX, timesTransposed(dQ, W.W_Q));
-    dM = plus(dM, plus(timesTransposed(dK, W.W_K), timesTransposed(dV, W.W_V)));
-    sections.push({title: "Backward: attention" + whichHead(input, h), steps: steps.all});
-  });
-  const steps = new Steps(), residual = input.layer ? "dR_1 + " : "";
-  const ofHeads = heads.length === 1 ? "" : ", summed over the heads";
-  if (input.memory) {
-    steps.add("dX", "dX", residual + "dQ W_Qᵀ" + ofHeads, input.tokens, [], dX);
-    steps.add("dM", "dM", "dK W_Kᵀ + dV W_Vᵀ" + ofHeads, input.memory_tokens, [], dM);
-  } else {
-    steps.add("dX", "dX", residual + "dQ W_Qᵀ + dK W_Kᵀ + dV W_Vᵀ" + ofHeads, input.tokens, [], plus(dX, dM));
-  }
-  sections.push({title: "Backward: inputs", steps: steps.all});
-}
-
-// Returns [{title, steps: [{id, name, formula, rows, columns, values}]}].
-function explain(input) {
-  const sections = [], results = forward(input, sections);
-  const layer = input.layer && layerForward(input, results.O, sections);
-  if (input.dO) backward(input, results, layer ? layerBackward(input, layer, sections) : input.dO, sections);
-  return sections;
+  if (kind === "sum")
+    return terms.flatMap(({left, right, turned, repeated}) => {
+      if (repeated) return [{id: left, column: j}];
+      if (!right) return [{id: left, row: i, column: j}];
+      return [turned[0] ? {id: left, column: i} : {id: left, row: i},
+              turned[1] ? {id: right, row: j} : {id: right, column: j}];
+    });
+  return of.map(id => ({id, row: get(id).length === 1 ? undefined : i,
+                        column: get(id)[0].length === values[0].length ? j : undefined}));
 }

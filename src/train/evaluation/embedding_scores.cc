@@ -1,4 +1,4 @@
-#include "train/tasks/embedding_scores.h"
+#include "train/evaluation/embedding_scores.h"
 
 #include <algorithm>
 #include <limits>
@@ -15,8 +15,6 @@
 namespace qkv {
 namespace {
 
-constexpr int64_t kPairRows = 16;  // whose similarities are computed at once
-
 // Returns a copy of rows, normalized for cosines.
 Matrix<float> prepared(Matrix<const float> v, Similarity similarity, Arena& arena) {
   const Matrix<float> copy = arena.matrix<float>(v.rows, v.cols);
@@ -25,32 +23,16 @@ Matrix<float> prepared(Matrix<const float> v, Similarity similarity, Arena& aren
   return copy;
 }
 
-// Calls f(first, similarities) for blocks of the rows of a, with all rows of b, or of a part of them.
-template <class Of, class F>
-void for_similarities(Matrix<const float> a, int64_t block, Arena& arena, Of&& candidates, F&& f) {
-  for (int64_t first = 0; first < a.rows; first += block) {
-    const Arena::Scope scope(arena);
-    const int64_t end = std::min(a.rows, first + block);
-    const Matrix<const float> b = candidates(first, end);
-    const Matrix<float> s = arena.matrix<float>(end - first, b.rows);
-    row_linear<float>(a.row_range(first, end), b, nullptr, s, arena);
-    f(first, s);
-  }
-}
-
 // The similarities of anchors and positives; with negatives, those of anchors and negatives are subtracted.
 double correlation(const DevRows& rows, Matrix<const float> v, Similarity similarity, Arena& arena) {
   const Arena::Scope scope(arena);
   const int64_t N = rows.rows;
   const Matrix<const float> all = prepared(v, similarity, arena), a = all.row_range(0, N);
   std::vector<double> found(to_size(N));
+  std::vector<float> products(to_size(N));
   const auto add = [&](int64_t column, double sign) {
-    for_similarities(
-        a, kPairRows, arena,
-        [&](int64_t first, int64_t end) { return all.row_range(column * N + first, column * N + end); },
-        [&](int64_t first, Matrix<float> s) {
-          for (int64_t i = 0; i < s.rows; i++) found[to_size(first + i)] += sign * static_cast<double>(s(i, i));
-        });
+    row_products(a, all.row_range(column * N, (column + 1) * N), products.data(), arena);
+    for (size_t i = 0; i < found.size(); i++) found[i] += sign * static_cast<double>(products[i]);
   };
   add(1, 1);
   if (rows.columns > 2) add(2, -1);
@@ -90,24 +72,26 @@ RetrievalScores retrieval(const DevRows& rows, Matrix<const float> v, Similarity
   };
   const Matrix<const float> a = gathered(queries), b = gathered(candidates);
   std::vector<int64_t> ranks, offsets = {0};
-  for_similarities(
-      a, kAnchorRows, arena, [&](int64_t, int64_t) { return b; },
-      [&](int64_t first, Matrix<float> s) {
-        for (int64_t i = 0; i < s.rows; i++) {
-          std::vector<int64_t>& positives = relevant[to_size(queries[to_size(first + i)])];
-          std::ranges::sort(positives);
-          positives.erase(std::unique(positives.begin(), positives.end()), positives.end());
-          const int32_t itself = rows.as_positive[to_size(queries[to_size(first + i)])];
-          const int64_t hidden = itself < 0 ? -1 : candidate_of[to_size(itself)];
-          if (hidden >= 0 && std::ranges::find(positives, hidden) == positives.end())
-            s(i, hidden) = -std::numeric_limits<float>::infinity();
-          std::vector<int64_t> found;
-          for (const int64_t candidate : positives) found.push_back(rank_of({s.row(i), to_size(s.cols)}, candidate));
-          separate(found);
-          ranks.insert(ranks.end(), found.begin(), found.end());
-          offsets.push_back(std::ssize(ranks));
-        }
-      });
+  for (int64_t first = 0; first < a.rows; first += kAnchorRows) {
+    const Arena::Scope block(arena);
+    const int64_t end = std::min(a.rows, first + kAnchorRows);
+    const Matrix<float> s = arena.matrix<float>(end - first, b.rows);
+    row_linear<float>(a.row_range(first, end), b, nullptr, s, arena);
+    for (int64_t i = 0; i < s.rows; i++) {
+      std::vector<int64_t>& positives = relevant[to_size(queries[to_size(first + i)])];
+      std::ranges::sort(positives);
+      positives.erase(std::unique(positives.begin(), positives.end()), positives.end());
+      const int32_t itself = rows.as_positive[to_size(queries[to_size(first + i)])];
+      const int64_t hidden = itself < 0 ? -1 : candidate_of[to_size(itself)];
+      if (hidden >= 0 && std::ranges::find(positives, hidden) == positives.end())
+        s(i, hidden) = -std::numeric_limits<float>::infinity();
+      std::vector<int64_t> found;
+      for (const int64_t candidate : positives) found.push_back(rank_of({s.row(i), to_size(s.cols)}, candidate));
+      separate(found);
+      ranks.insert(ranks.end(), found.begin(), found.end());
+      offsets.push_back(std::ssize(ranks));
+    }
+  }
   return retrieval_scores(ranks, offsets);
 }
 
