@@ -59,18 +59,22 @@ class Kills:
         return sorted(name for name in {*found, *self.files} if found.get(name) != self.files.get(name)) + left
 
     def kill(self, count, seed):
-        """Kills `count` processes. Returns a Report, and what is wrong; "" if nothing is."""
+        """Kills at least `count` processes, of which one has saved a state, and compares at least one run.
+
+        Returns a Report, and what is wrong; "" if nothing is.
+        """
         moments, report, run = random.Random(seed), Report(), self.work / "run"
-        while report.kills < count or run.exists():
+        while (killing := report.kills < count or report.early == report.kills) or report.runs == 0 or run.exists():
             process = self.start(run)
             try:
-                wait = self.seconds * moments.random()**2 if report.kills < count else None
-                status = process.wait(timeout=wait)
+                status = process.wait(timeout=self.seconds * moments.random()**2 if killing else None)
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
                 report.kills += 1
-                report.early += not (run / "checkpoints/state.safetensors").exists()
+                if not (run / "checkpoints/state.safetensors").exists():
+                    report.early += 1
+                    self.seconds *= 1.05  # the machine may be busier than it was for the undisturbed training
                 continue
             report.runs += 1
             wrong = self.differing(run) if status == 0 else [f"status {status}"]

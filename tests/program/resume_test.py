@@ -22,7 +22,8 @@ def contents(run):
 def test_kills_change_no_byte(training):
     """A sample of those of tests/faults/kills.py."""
     report, wrong = kill(QKV, training, KILLS)
-    assert report.kills == KILLS and report.runs > 0 and not wrong, wrong
+    assert not wrong, wrong
+    assert report.early < report.kills >= KILLS and report.runs > 0
 
 
 def test_threads_change_no_byte(corpus, tmp_path):
