@@ -89,14 +89,6 @@ MemoryFile::MemoryFile(std::string_view bytes) {
 
 const std::string& MemoryFile::path() const { return shared_file().path; }
 
-Read find_target(std::string_view name) {
-#define QKV_COMPARE(target) \
-  if (name == #target) return fuzz_##target;
-  QKV_FUZZ_TARGETS(QKV_COMPARE)
-#undef QKV_COMPARE
-  return nullptr;
-}
-
 bool watch_memory() {
   set_threads(1);
   return __sanitizer_install_malloc_and_free_hooks(count_malloc, count_free) > 0;

@@ -34,7 +34,7 @@ QKV_FUZZ_TARGETS(QKV_DECLARE)
 
 using Read = void (*)(std::string_view bytes);
 
-// Returns the target of this name, or nullptr.
+// Returns the target of this name, or nullptr if the program has none.
 Read find_target(std::string_view name);
 
 // Begins to count the memory that is allocated; false if the program lacks AddressSanitizer.

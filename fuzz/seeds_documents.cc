@@ -53,6 +53,7 @@ void document_seeds(const std::filesystem::path& directory) {
       "a: One word\nb: 'it''s one'\nc: \"two\\n\\u00e9\"\nd:\n  - 12\n  - |\n    three\n    four\n  - >-\n    "
       "five\n"
       "    six\n--- &x\ne: *x\n");
+  seeds.add("yaml", "a: One word\u2028 \t\nb: !!str # c\u0085  'two'\nc: &x\u2029  three\n");
   seeds.add("properties", "# c\nkey = One \\\n  word\nb:two \\u00e9\\n\nc three\n");
   seeds.add("csv", "a,b\n\"One, \"\"two\"\"\",3\nthree,\"f\no\"\n");
   seeds.add("tsv", "a\tb\nOne two\t3\n");
