@@ -68,6 +68,21 @@ TEST(YamlFiles, TabsBehindAPlainScalarBecomeSpaces) {
   EXPECT_EQ(document.with({"Some text", "More text"}), document.document.texts()[0].bytes);
 }
 
+// Line ends of YAML, which are five characters.
+TEST(YamlFiles, SeparatorsOfLinesAndParagraphsEndLines) {
+  for (const std::string line_end : {"\u0085", "\u2028", "\u2029", "\r"}) {
+    const StringDocument tabs("yaml", "a: Some text" + line_end + " \t\n");
+    EXPECT_EQ(tabs.with({"- x"}), "a: \"- x\"" + line_end + "  \n");
+    EXPECT_EQ(tabs.with({"Some text"}), tabs.document.texts()[0].bytes);
+    EXPECT_EQ(marked("a: !!str # note" + line_end + "  'One'\nb: &x" + line_end + "  'Two'\n"),
+              "a: !!str # note" + line_end + "  '«One»'\nb: &x" + line_end + "  '«Two»'\n");
+    EXPECT_EQ(marked("a: !!str" + line_end + "  'One'\n"), "a: !!str" + line_end + "  '«One»'\n");
+    std::string directives;
+    for (int i = 0; i < 65; i++) directives += "%TAG !" + std::to_string(i) + "! x" + line_end;
+    EXPECT_EQ(error_of("yaml", directives + "---\n"), "YAML with 65 tag directives (at most 64)");
+  }
+}
+
 TEST(YamlFiles, QuotesStay) {
   const StringDocument single("yaml", "a: 'It''s  one'\nb: ' Two '\n");
   EXPECT_EQ(single.parts(), (Texts{"It's  one", "Two"}));

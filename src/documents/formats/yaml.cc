@@ -26,6 +26,31 @@ constexpr size_t kYamlIndentation = 256;                        // of paragraphs
 
 constexpr std::string_view kYamlNameCharacters = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz-";
 
+constexpr std::string_view kYamlLineEnds[] = {"\r\n", "\n", "\r", "\u0085", "\u2028", "\u2029"};
+
+// Returns the bytes of the line end that a text begins with, or 0.
+size_t yaml_line_end(std::string_view text) {
+  for (const std::string_view line_end : kYamlLineEnds)
+    if (text.starts_with(line_end)) return line_end.size();
+  return 0;
+}
+bool begins_yaml_line(std::string_view text, size_t at) {
+  const auto ends = [&](std::string_view line_end) { return text.substr(0, at).ends_with(line_end); };
+  return at == 0 || std::ranges::any_of(kYamlLineEnds, ends);
+}
+
+// Returns the bytes of white space that a text begins with, which includes line ends.
+size_t yaml_space(std::string_view text) {
+  size_t size = 0;
+  while (size < text.size()) {
+    const bool is_blank = text[size] == ' ' || text[size] == '\t';
+    const size_t next = is_blank ? 1 : yaml_line_end(text.substr(size));
+    if (next == 0) break;
+    size += next;
+  }
+  return size;
+}
+
 // Events of libyaml, with their places as bytes: it counts characters.
 class YamlTextEvents {
  public:
@@ -78,17 +103,17 @@ class YamlTextEvents {
     while (at < text_.size()) {
       const char c = text_[at];
       if (c == '&')
-        at = text_.find_first_not_of(kYamlNameCharacters, at + 1);
+        at = std::min(text_.find_first_not_of(kYamlNameCharacters, at + 1), text_.size());
       else if (c == '!')
-        at = text_.find_first_of(" \t\r\n", at);
+        while (at < text_.size() && yaml_space(text_.substr(at)) == 0) at++;
       else if (c == '#')
-        at = text_.find_first_of("\r\n", at);
-      else if (c == ' ' || c == '\t' || c == '\r' || c == '\n')
-        at++;
+        while (at < text_.size() && yaml_line_end(text_.substr(at)) == 0) at++;
+      else if (const size_t space = yaml_space(text_.substr(at)))
+        at += space;
       else
         break;
     }
-    return std::min(at, text_.size());
+    return at;
   }
 
   const std::string_view text_;
@@ -130,11 +155,8 @@ class YamlBlock {
  private:
   YamlBlockLine line_at(size_t begin) const {
     const std::string_view text = document_.bytes;
-    for (size_t end = begin; end < text.size(); end++) {
-      const std::string_view rest = text.substr(end);
-      for (const std::string_view line_end : {"\r\n", "\n", "\r", "\u0085", "\u2028", "\u2029"})
-        if (rest.starts_with(line_end)) return {begin, end, end + line_end.size()};
-    }
+    for (size_t end = begin; end < text.size(); end++)
+      if (const size_t line_end = yaml_line_end(text.substr(end))) return {begin, end, end + line_end};
     return {begin, text.size(), text.size()};
   }
 
@@ -273,9 +295,9 @@ class YamlSplitter {
     const std::string_view text = document_.bytes;
     const size_t parts = document_.parts.size();
     add_string_part(document_, bytes, value, open_.back().is_flow ? kYamlFlowSpelling : kYamlPlainSpelling);
-    std::string space(text.substr(bytes.end, text.find_first_not_of(" \t\r\n", bytes.end) - bytes.end));
-    const size_t line_end = space.find_first_of("\r\n");
-    if (document_.parts.size() == parts || line_end == space.npos || space.find('\t', line_end) == space.npos) return;
+    std::string space(text.substr(bytes.end, yaml_space(text.substr(bytes.end))));
+    const size_t blanks = std::min(space.find_first_not_of(" \t"), space.size());  // before the first line end
+    if (document_.parts.size() == parts || space.find('\t', blanks) == space.npos) return;
     document_.parts.back().end += space.size();
     std::ranges::replace(space, '\t', ' ');
     document_.parts.back().closing = space;
@@ -290,7 +312,7 @@ SplitText split_yaml(std::string text) {
   SplitText document{.bytes = std::move(text)};
   size_t directives = 0;
   for (size_t at = 0; (at = document.bytes.find("%TAG", at)) != document.bytes.npos; at++)
-    directives += at == 0 || document.bytes[at - 1] == '\n' || document.bytes[at - 1] == '\r';
+    directives += begins_yaml_line(document.bytes, at);
   if (directives > kYamlTagDirectives) fail("YAML with {} tag directives (at most {})", directives, kYamlTagDirectives);
   YamlSplitter(document).split();
   return document;
