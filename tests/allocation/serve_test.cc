@@ -128,7 +128,7 @@ TEST(LogWithoutMemory, CountsTheLinesThatItDrops) {
   const int file = ::open((directory / "log").c_str(), O_WRONLY);
   FailingAllocation memory;
   {
-    RequestLog log(LogFormat::text, file);
+    RequestLog log(LogFormat::text, file, {.last_writes = std::chrono::milliseconds(60'000)});
     std::thread([&] {
       memory.watch();
       for (int i = 0; i < 20; i++) {

@@ -88,7 +88,7 @@ class WatchedServer {
   FailingAllocation io, prepare, compute, file;  // of its threads; file: that of the events
 
  private:
-  static constexpr std::chrono::seconds kPatience{10};
+  static constexpr std::chrono::seconds kPatience{60};
 
   // A job for a compute thread.
   class CallJob : public BatchJob {

@@ -224,7 +224,7 @@ def test_a_connection_that_is_cut_is_resumed(hub, user, model):
 
 def test_a_connection_that_stalls_is_resumed(hub, user):
     hub.storage.faults["GET"] = [Fault(stall=True)]
-    user.fetch(HF_HUB_DOWNLOAD_TIMEOUT="1")
+    user.fetch(HF_HUB_DOWNLOAD_TIMEOUT="5")
     assert len(hub.storage.requests) == 2
 
 
@@ -293,7 +293,7 @@ def test_a_full_disk_is_one_line(hub, user):
 
 def test_two_programs_download_a_file_once(hub, user):
     hub.storage.faults["GET"] = [Fault(stall=True)]
-    one = user.start(f"hf:{NAME}", HF_HUB_DOWNLOAD_TIMEOUT="2")[1]
+    one = user.start(f"hf:{NAME}", HF_HUB_DOWNLOAD_TIMEOUT="5")[1]
     two = user.start(f"hf:{NAME}")[1]
     for process in one, two:
         _, err = process.communicate(timeout=120)

@@ -264,6 +264,24 @@ def start(run, parts, done):
     return subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
 
 
+def stopped_in(part, run, parts, done):
+    """Starts a worker, and returns it stopped (SIGSTOP) in the middle of a part."""
+    def is_in_part():
+        return done.exists() and any(name.startswith(f".{part}.txt") for name in os.listdir(done))
+
+    while True:
+        worker = start(run, parts, done)
+        wait_for(lambda: worker.poll() is not None or is_in_part())
+        worker.send_signal(signal.SIGSTOP)
+        if worker.poll() is None:
+            os.waitid(os.P_PID, worker.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
+        if is_in_part():
+            return worker
+        worker.kill()  # this test waited for longer than the part took
+        worker.communicate()
+        shutil.rmtree(done)
+
+
 def wait_for(condition):
     end = time.monotonic() + 240
     while not condition():
@@ -274,9 +292,9 @@ def wait_for(condition):
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_the_job_without_a_half_output_and_it_continues(trained, parts, done, number):
     slow_parts(parts)
-    worker = start(trained, parts, done)
-    wait_for(lambda: done.exists() and any(name.startswith(".1.txt") for name in os.listdir(done)))
+    worker = stopped_in(1, trained, parts, done)
     worker.send_signal(number)
+    worker.send_signal(signal.SIGCONT)
     _, err = worker.communicate(timeout=240)
     assert worker.returncode == 128 + number and "failed" not in err
     assert all(not name.startswith(".") for name in os.listdir(done)) and (done / "0.txt").exists()
@@ -287,8 +305,7 @@ def test_a_signal_ends_the_job_without_a_half_output_and_it_continues(trained, p
 
 def test_a_killed_worker_loses_one_part(trained, parts, done):
     slow_parts(parts)
-    worker = start(trained, parts, done)
-    wait_for(lambda: done.exists() and any(name.startswith(".1.txt") for name in os.listdir(done)))
+    worker = stopped_in(1, trained, parts, done)
     worker.kill()
     worker.communicate(timeout=240)
     assert [name for name in sorted(os.listdir(done)) if not name.startswith(".")] == ["0.txt"]
@@ -298,9 +315,7 @@ def test_a_killed_worker_loses_one_part(trained, parts, done):
 
 def test_a_worker_whose_temporary_file_is_gone_finds_the_output_of_the_other(trained, parts, done):
     slow_parts(parts)
-    worker = start(trained, parts, done)
-    wait_for(lambda: done.exists() and any(name.startswith(".1.txt") for name in os.listdir(done)))
-    worker.send_signal(signal.SIGSTOP)
+    worker = stopped_in(1, trained, parts, done)
     assert start(trained, parts, done).wait(240) == 0
     assert sorted(os.listdir(done)) == [f"{i}.txt" for i in range(7)]
     worker.send_signal(signal.SIGCONT)
@@ -310,10 +325,10 @@ def test_a_worker_whose_temporary_file_is_gone_finds_the_output_of_the_other(tra
 
 def test_a_part_that_changes_while_it_is_read_fails(trained, parts, done):
     slow_parts(parts)
-    worker = start(trained, parts, done)
-    wait_for(lambda: done.exists() and any(name.startswith(".1.txt") for name in os.listdir(done)))
+    worker = stopped_in(1, trained, parts, done)
     with open(parts / "1.txt", "a") as file:
         file.write("the dog\n")
+    worker.send_signal(signal.SIGCONT)
     _, err = worker.communicate(timeout=240)
     assert worker.returncode == 1 and f"qkv: {parts}/1.txt: was changed while it was read\n" in err
     assert sorted(os.listdir(done)) == [f"{i}.txt" for i in (0, 2, 3, 4, 5, 6)]
@@ -321,9 +336,9 @@ def test_a_part_that_changes_while_it_is_read_fails(trained, parts, done):
 
 def test_a_part_that_vanishes_fails(trained, parts, done):
     slow_parts(parts)
-    worker = start(trained, parts, done)
-    wait_for(lambda: done.exists() and any(name.startswith(".0.txt") for name in os.listdir(done)))
+    worker = stopped_in(0, trained, parts, done)
     (parts / "5.txt").unlink()
+    worker.send_signal(signal.SIGCONT)
     _, err = worker.communicate(timeout=240)
     assert worker.returncode == 1 and f"qkv: {parts}/5.txt: cannot be opened: No such file or directory\n" in err
     assert len(os.listdir(done)) == 6

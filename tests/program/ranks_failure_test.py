@@ -108,11 +108,11 @@ def test_a_killed_rank_is_named(corpus, tmp_path):
 def test_a_rank_that_fails_at_a_message_ends_the_job(corpus, tmp_path):
     for fault, status in (("kill:1", -signal.SIGKILL), ("kill:40", -signal.SIGKILL), ("stop:25", -signal.SIGKILL)):
         environment = lambda rank: {"QKV_LOCAL_FAULT": fault} if rank == 2 else {}
-        options = command(corpus, tmp_path / fault, "--max-steps", 100000, "--rank-timeout", 4)
+        options = command(corpus, tmp_path / fault, "--max-steps", 100000, "--rank-timeout", 10)
         ended = run_job(3, options, environment=environment)
         assert [status for status, _ in ended] == [1, 1, status], (fault, ended)
         lines = [line for _, error in ended for line in error.splitlines() if line.startswith("qkv: ")]
-        what = "not heard for 4 s" if fault.startswith("stop") else "the connection was lost"
+        what = "not heard for 10 s" if fault.startswith("stop") else "the connection was lost"
         assert len(lines) == 1 and lines[0].startswith(f"qkv: rank 2") and what in lines[0], (fault, ended)
 
 
@@ -125,26 +125,26 @@ def test_invalid_settings_of_a_link_are_refused(corpus, tmp_path):
 
 
 def test_a_stopped_rank_is_found_and_killed(corpus, tmp_path):
-    with job(3, command(corpus, tmp_path / "run", "--max-steps", 100000, "--rank-timeout", 3)) as started:
+    with job(3, command(corpus, tmp_path / "run", "--max-steps", 100000, "--rank-timeout", 10)) as started:
         wait_for_step(started.ranks[0])
         started.ranks[1].send_signal(signal.SIGSTOP)
         ended = started.wait()
     assert [status for status, _ in ended] == [1, -signal.SIGKILL, 1], ended
     lines = [line for _, error in ended for line in error.splitlines() if line.startswith("qkv: ")]
-    assert len(lines) == 1 and lines[0].startswith(f"qkv: rank 1 ({HOST}): not heard for 3 s; step "), ended
+    assert len(lines) == 1 and lines[0].startswith(f"qkv: rank 1 ({HOST}): not heard for 10 s; step "), ended
 
 
 def test_a_rank_that_is_lost_while_all_evaluate_is_named(corpus, tmp_path):
     """The dev text is the training text, so that nearly all of the time is spent on evaluations."""
     for victim, number in ((1, signal.SIGKILL), (2, signal.SIGSTOP)):
-        options = ["--dev", *corpus[1:3], "--eval-every", 1, "--max-steps", 100000, "--rank-timeout", 4]
+        options = ["--dev", *corpus[1:3], "--eval-every", 1, "--max-steps", 100000, "--rank-timeout", 10]
         with job(3, command(corpus[:3], tmp_path / str(victim), *options)) as started:
             wait_for_step(started.ranks[0])
             started.ranks[victim].send_signal(number)
             ended = started.wait()
         assert [status for status, _ in ended] == [-signal.SIGKILL if rank == victim else 1 for rank in range(3)], ended
         lines = [line for _, error in ended for line in error.splitlines() if line.startswith("qkv: ")]
-        what = "the connection was lost" if number == signal.SIGKILL else "not heard for 4 s"
+        what = "the connection was lost" if number == signal.SIGKILL else "not heard for 10 s"
         assert len(lines) == 1 and lines[0].startswith(f"qkv: rank {victim} ({HOST}): {what}; step "), ended
 
 

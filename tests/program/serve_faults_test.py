@@ -150,8 +150,9 @@ def test_a_clock_that_goes_back_ends_no_request_early_or_late(tmp_path):
                            ("/v1/recommend", {"history": ["f0001"]})]:
             assert server.post(path, body, headers={"X-Request-Timeout": "50"}).status == 200
         endless = {"prompt": ["A"] * 16, "n": 16, "temperature": 0, "seed": 1, "slide": True, "max_tokens": 4096}
-        late = server.post("/v1/completions", endless, headers={"X-Request-Timeout": "0.1"})
-        assert late.status == 504
+        deadlines = (0.1, 0.5, 2.5)  # on a busy machine, it may not run before the first one: 503
+        late = (server.post("/v1/completions", endless, headers={"X-Request-Timeout": str(s)}).status for s in deadlines)
+        assert next(status for status in late if status != 503) == 504
         spent = time.monotonic() - began
         for name in ("qkv_http_request_duration_seconds_sum", "qkv_queue_seconds_sum", "qkv_step_seconds_sum"):
             assert 0 <= server.gauges(name) <= 20 * spent

@@ -124,14 +124,13 @@ def test_threads_that_compute_convert_no_text_to_tokens(server):
         return busy(server) - before
 
     for path, name in (("/v1/embeddings", "input"), ("/embed", "inputs")):
-        short = max(busy_seconds(path, {name: ["e"] * 60}) for _ in range(3))
-        long = min(busy_seconds(path, {name: ["e" + "\u0301\u0316" * 8190] * 60}) for _ in range(3))
-        assert long < 10 * max(short, 1e-3), (path, long, short)
-    idle = busy(server)
+        pairs = ([busy_seconds(path, {name: [text] * 60}) for text in ("e", "e" + "\u0301\u0316" * 8190)] for _ in range(10))
+        assert any(long < 10 * max(short, 1e-3) for short, long in pairs), path
+    steps = server.steps(headers=key("user"))
     for body in ({"content": "a b " * 100_000}, {"inputs": ["a b " * 1000] * 100}, {"prompt": "a b " * 100_000}):
         assert server.post("/tokenize", {"model": "enc", **body}, headers=key("attacker")).status == 200
     assert server.post("/detokenize", {"model": "enc", "tokens": [5] * 400_000}, headers=key("attacker")).status == 200
-    assert busy(server) == idle
+    assert server.steps(headers=key("user")) == steps
 
 
 def test_a_text_that_is_too_long_for_its_attention_is_not_translated(server):
@@ -265,7 +264,7 @@ def test_a_named_pipe_in_a_run_does_not_stop_a_server_from_ending(name, tmp_path
         server.process.send_signal(signal.SIGHUP)
         assert wait_for(lambda: any(str(run) in line for line in server.lines))
         assert server.post("/v1/completions", {"prompt": "A", "max_tokens": 1}).status == 200
-        assert server.stop(10) == 0
+        assert server.stop() == 0
 
 
 def test_a_server_ends_while_a_file_of_its_reload_gives_nothing(tmp_path):
@@ -279,7 +278,7 @@ def test_a_server_ends_while_a_file_of_its_reload_gives_nothing(tmp_path):
         server.process.send_signal(signal.SIGHUP)
         time.sleep(0.2)
         assert server.post("/v1/completions", {"prompt": "A", "max_tokens": 1}, headers=key("user")).status == 200
-        assert server.stop(10) == 0
+        assert server.stop() == 0
     os.close(writing)
     os.close(reading)
 
@@ -294,4 +293,4 @@ def test_a_server_ends_in_the_middle_of_hostile_requests(end):
             stack.enter_context(contextlib.closing(server.open_socket())).sendall(request_bytes(path, body))
         time.sleep(0.3)
         server.process.send_signal(end)
-        assert server.process.wait(10) in (0, 1)
+        assert server.process.wait(60) in (0, 1)

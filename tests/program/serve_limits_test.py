@@ -111,8 +111,11 @@ def test_a_body_that_chooses_among_models_is_read_although_a_queue_is_full():
 
 
 def test_a_deadline_that_passes_while_running_is_504_and_not_repeated(server):
-    reply = server.post("/v1/completions", MANY, headers={"X-Request-Timeout": "0.1"})
-    assert "deadline of 0.1 s passed" in error_of(reply, 504, "timeout", "deadline")["message"]
+    for deadline in ("0.1", "0.5", "2.5"):  # on a busy machine, it may not run before the first one
+        reply = server.post("/v1/completions", MANY, headers={"X-Request-Timeout": deadline})
+        if reply.status != 503:
+            break
+    assert f"deadline of {deadline} s passed" in error_of(reply, 504, "timeout", "deadline")["message"]
     assert reply.headers["x-should-retry"] == "false"
 
 
@@ -126,10 +129,13 @@ def test_a_deadline_of_a_millisecond_is_an_answer(server):
 
 def test_a_deadline_does_not_end_a_stream_that_has_begun(server):
     body = {"prompt": ["A"] * 16, "n": 4, **ENDLESS, "max_tokens": 500, "stream": True}
-    connection = server.open_socket(60)
-    connection.sendall(request_bytes("/v1/completions", body, "X-Request-Timeout: 0.3\r\nConnection: close\r\n"))
-    received = b"".join(iter(lambda: connection.recv(1 << 16), b""))
-    connection.close()
+    for deadline in ("0.3", "1.5", "7.5"):  # on a busy machine, it may not begin before the first one
+        with contextlib.closing(server.open_socket()) as connection:
+            extra = f"X-Request-Timeout: {deadline}\r\nConnection: close\r\n"
+            connection.sendall(request_bytes("/v1/completions", body, extra))
+            received = b"".join(iter(lambda: connection.recv(1 << 16), b""))
+        if not received.startswith(b"HTTP/1.1 50"):
+            break
     assert received.startswith(b"HTTP/1.1 200") and b'"error"' not in received
     events = re.findall(rb"data: (.*)\n\n", received)
     assert events[-1] == b"[DONE]"

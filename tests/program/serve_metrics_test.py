@@ -74,12 +74,23 @@ def test_labels_hold_nothing_that_clients_send(text):
     assert len(series) <= 2000 and "secret" not in text and "127.0.0.1" not in text
 
 
+def start_with_metrics_port(*options):
+    """Starts a server whose metrics have a port of their own. Returns both."""
+    for attempt in range(5):
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        try:
+            return ServeProcess([ALL[0], *options, "--metrics-listen", f"127.0.0.1:{port}"]), port
+        except RuntimeError:  # another program may have taken the port
+            if attempt == 4:
+                raise
+
+
 def test_metrics_have_a_listener_of_their_own(tmp_path):
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
     (tmp_path / "keys").write_text("alice 0123456789abcdef\n")
-    with ServeProcess([ALL[0], "--api-keys", tmp_path / "keys", "--metrics-listen", f"127.0.0.1:{port}"]) as server:
+    server, port = start_with_metrics_port("--api-keys", tmp_path / "keys")
+    with server:
         key = {"X-API-Key": "0123456789abcdef"}
         assert server.get("/metrics").status == 401 and server.get("/metrics", headers=key).status == 404
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)

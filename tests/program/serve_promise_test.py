@@ -319,7 +319,7 @@ def test_answers_do_not_depend_on_what_else_runs(cases, alone, threads, workers,
     order = list(range(len(cases)))
     random.Random(threads).shuffle(order)
     order = order[::part]  # threads that share a step wait for each other, which takes long on a busy machine
-    options = only_known(("--threads", threads), ("--workers", workers), ("--rows", rows))
+    options = only_known(("--threads", threads), ("--workers", workers), ("--rows", rows), ("--deadline", "10min"))
     environment = {} if has_option("--threads") else {"OMP_NUM_THREADS": str(threads)}
     with ServeProcess(ALL + options, environment) as server, concurrent.futures.ThreadPoolExecutor(64) as pool:
         futures = {}

@@ -33,7 +33,7 @@ def steps_of(server, name):
 def test_each_model_has_answered_a_request_when_the_server_is_ready():
     with ServeProcess([*ALL, "--embed", "--workers", 2]) as server:
         for name in MODELS:
-            assert wait_for(lambda name=name: steps_of(server, name) > 0, 5), name
+            assert wait_for(lambda name=name: steps_of(server, name) > 0), name
         # It is no request of a client.
         text = server.get("/metrics").text
         assert not re.search(r"^qkv_(requests|input_tokens|output_tokens)_total{.*} [1-9]", text, re.MULTILINE)

@@ -124,7 +124,7 @@ def test_plain_text_and_rubbish_get_no_answer(server, files):
 
 
 def test_failed_handshakes_are_counted_and_logged(files):
-    with ServeProcess([LANGUAGE, "--header-timeout", "500ms", *options_of(files)]) as server:
+    with ServeProcess([LANGUAGE, "--header-timeout", "2s", *options_of(files)]) as server:
         for sent in (b"", HEALTH, b"", b"\x16\x03\x01\x02\x00\x01"):
             with contextlib.closing(server.open_socket(30)) as connection, contextlib.suppress(ConnectionResetError):
                 connection.sendall(sent)
@@ -150,15 +150,15 @@ def test_tls_to_a_plain_port_is_refused(files):
 
 
 def test_a_client_that_stalls_in_the_handshake_is_cut(files):
-    with ServeProcess([LANGUAGE, "--header-timeout", "500ms", *options_of(files)]) as server:
+    with ServeProcess([LANGUAGE, "--header-timeout", "2s", *options_of(files)]) as server:
         for sent in (b"", b"\x16\x03\x01\x02\x00\x01\x00"):
+            begin = time.monotonic()
             with contextlib.closing(server.open_socket(30)) as connection:
                 connection.sendall(sent)
-                begin = time.monotonic()
                 assert read_all(connection) == b""
-                assert 0.4 < time.monotonic() - begin < 10
+                assert 1.9 < time.monotonic() - begin < 60
         with wrapped(server, context_of(files[0])) as connection:  # idle afterwards
-            time.sleep(1)
+            time.sleep(3)
             connection.sendall(HEALTH)
             assert read_all(connection).startswith(b"HTTP/1.1 200 ")
         with contextlib.closing(server.open_socket(30)):  # in a handshake
@@ -204,7 +204,7 @@ def test_a_client_that_leaves_is_noticed(server, files, leave):
         with contextlib.closing(http.client.HTTPSConnection("localhost", server.port, context=context_of(files[0]))) as client:
             text = server.request("GET", "/metrics", connection=client).text
         return float(re.search(r'^qkv_requests_running\{model="lm"\} (\S+)', text, re.MULTILINE)[1])
-    assert wait_for(lambda: running() == 0, 10)
+    assert wait_for(lambda: running() == 0)
     connection.close()
 
 

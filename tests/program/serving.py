@@ -108,10 +108,10 @@ class ServeProcess:
         self.process.send_signal(signal.SIGTERM)
         return self.process.wait(timeout)
 
-    def connect(self, timeout=120):
+    def connect(self, timeout=600):
         return http.client.HTTPConnection(self.host, self.port, timeout=timeout)
 
-    def open_socket(self, timeout=120):
+    def open_socket(self, timeout=600):
         return socket.create_connection((self.host, self.port), timeout=timeout)
 
     def request(self, method, path, body=None, headers=None, connection=None):
@@ -140,13 +140,21 @@ class ServeProcess:
         assert values, name
         return sum(values)
 
-    def busy_seconds(self, **options):
-        """The time of the steps so far. A step counts its time when it has ended, shortly after clients have its answers."""
-        read, before = lambda: self.gauges("qkv_compute_busy_seconds_total", **options), None
-        while (now := read()) != before:
-            before = now
+    def settled(self, name, **options):
+        """The sum of a metric when it has not changed for half a second: a step is counted when it has ended, shortly after
+        clients have its answers."""
+        seen = []
+        while len(seen) < 5 or len(set(seen[-5:])) > 1:
+            seen.append(self.gauges(name, **options))
             time.sleep(0.1)
-        return now
+        return seen[-1]
+
+    def busy_seconds(self, **options):
+        return self.settled("qkv_compute_busy_seconds_total", **options)
+
+    def steps(self, **options):
+        """The number of steps that computed something."""
+        return self.settled("qkv_step_seconds_count", **options)
 
     def descriptors(self):
         return len(os.listdir(f"/proc/{self.pid}/fd"))

@@ -69,11 +69,11 @@ def test_callback_exceptions_are_raised(generator):
 
 def test_ctrl_c_stops_generation(generator, interruptible):
     timer = threading.Timer(0.3, signal.raise_signal, [signal.SIGINT])
-    timer.start()
     begin = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
+        timer.start()
         generator.generate("45", max_tokens=10**9, temperature=0)  # would not end by itself
-    assert time.monotonic() - begin < 30
+    assert time.monotonic() - begin < 120
 
 
 def test_concurrent_texts_match_a_single_thread(generator, counting):
