@@ -47,8 +47,8 @@ void visit_fields(AttributionOptions& o, Visitor&& visit) {
          "attribution"});
 }
 
-// The weights of one head: rows × columns, row-major. Each row is a distribution over the columns, in rollout,
-// flow and attribution over those of all kinds of the same row together. The weights of attributions are shares: their absolute
+// The weights of one head: rows × columns, row-major. Each row is a distribution over the columns, in rollout, flow and
+// attribution over those of all kinds of the same row together. The weights of attributions are shares: their absolute
 // values, divided by the sum.
 struct AttentionHead {
   std::vector<float> weights;

@@ -1,6 +1,6 @@
 // Activation patching of a language model or a translator: which hidden states, sublayers or heads carry what makes it
-// answer one text and not another. Vig et al., "Investigating Gender Bias in Language Models Using Causal Mediation Analysis" (2020);
-// Meng et al., "Locating and Editing Factual Associations in GPT" (2022).
+// answer one text and not another. Vig et al., "Investigating Gender Bias in Language Models Using Causal Mediation
+// Analysis" (2020); Meng et al., "Locating and Editing Factual Associations in GPT" (2022).
 #pragma once
 
 #include <array>

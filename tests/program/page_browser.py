@@ -52,6 +52,7 @@ class Browser:
             options.add_argument(option)
         options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
         self.driver = webdriver.Chrome(options=options, service=Service(DRIVER))
+        self.driver.set_script_timeout(300)
         self.driver.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": RECORDER})
         self.url = None
 
@@ -74,7 +75,7 @@ class Browser:
         """The value of an expression, or of statements with a return."""
         return self.driver.execute_script(script if "return" in script else "return " + script, *arguments)
 
-    def wait(self, condition, seconds=10):
+    def wait(self, condition, seconds=60):
         end = time.monotonic() + seconds
         while not (value := self.script(condition)):
             assert time.monotonic() < end, f"not reached: {condition}"
@@ -88,11 +89,18 @@ class Browser:
         return self.script("[...document.querySelectorAll(arguments[0])].map(e => e.textContent)", selector)
 
     def keys(self, *keys):
-        """Presses keys, by their names in Selenium, or types text, wherever the focus is."""
+        """Presses keys, by their names in Selenium or their letters, or enters text, wherever the focus is.
+
+        Text is one event: pages that wait for a pause in typing never see a part of it, however slow the machine is.
+        """
         from selenium.webdriver import ActionChains, Keys
 
         for key in keys:
-            ActionChains(self.driver, duration=0).send_keys(getattr(Keys, key, key) if key.isupper() else key).perform()
+            named = key.isupper() and getattr(Keys, key, None)
+            if named or len(key) == 1:
+                ActionChains(self.driver, duration=0).send_keys(named or key).perform()
+            else:
+                self.driver.execute_cdp_cmd("Input.insertText", {"text": key})
 
     def point_at(self, selector):
         from selenium.webdriver import ActionChains

@@ -80,7 +80,7 @@ def site(chromium, translator_run, films, counting):
         assert not chromium.complaints()
 
 
-def until(condition, seconds=10):
+def until(condition, seconds=60):
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end

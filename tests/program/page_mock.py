@@ -70,6 +70,7 @@ class Mock:
         self.hostile = False
         self.key = None
         self.delay = 0.0  # seconds between the tokens of a stream
+        self.limit = math.inf  # events after which a stream waits until the limit is raised or the client leaves
         self.end = None  # of streams: "error" or "cut" after three events
         self.refusals = {}  # path -> list of (status, headers), used up one by one
         self.requests = []  # (path, body)
@@ -262,21 +263,28 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
         try:
             for n, event in enumerate(events):
+                self.wait(n)
                 if n == 3 and self.mock.end:
-                    if self.mock.end == "error":
-                        self.chunk(f"data: {json.dumps({'error': {'message': 'deadline of 60 s passed'}})}\n\n")
-                    time.sleep(0.3)  # Chromium drops what it has not delivered when a connection ends early
                     self.close_connection = True
-                    return
-                time.sleep(self.mock.delay)
-                if self.connection_is_closed():
-                    raise BrokenPipeError
+                    if self.mock.end == "cut":
+                        return
+                    self.chunk(f"data: {json.dumps({'error': {'message': 'deadline of 60 s passed'}})}\n\n")
+                    break
                 self.chunk(f": \n\ndata: {json.dumps(event, ensure_ascii=False)}\n\n")
-            self.chunk("data: [DONE]\n\n")
+            else:
+                self.chunk("data: [DONE]\n\n")
             self.wfile.write(b"0\r\n\r\n")
         except (BrokenPipeError, ConnectionResetError):
             self.mock.aborted[path] += 1
             self.close_connection = True
+
+    def wait(self, n):
+        """Waits until the event of this number may be sent. Raises BrokenPipeError if the client has left."""
+        time.sleep(self.mock.delay)
+        while not (closed := self.connection_is_closed()) and n >= self.mock.limit:
+            time.sleep(0.02)
+        if closed:
+            raise BrokenPipeError
 
     def connection_is_closed(self):
         self.connection.setblocking(False)

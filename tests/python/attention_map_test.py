@@ -100,7 +100,7 @@ def test_a_notebook_shows_the_page_in_a_frame(tmp_path):
     small = qkv.AttentionMap([[0.75, 0.25], [0.1, 0.9]], ["a", "b"])
     for shown, is_plain in ((found, False), (small, True)):  # a single map of whole words needs neither
         page.write_text(shown.to_html(), encoding="utf-8")
-        dump = subprocess.run([*run, page.as_uri()], capture_output=True, text=True, timeout=50).stdout
+        dump = subprocess.run([*run, page.as_uri()], capture_output=True, text=True, timeout=300).stdout
         assert re.search(r'<dl class="sentences"[^>]* hidden', dump) and "Layer 1, head 1" in dump
         for part in (r'<section class="panel heads"[^>]* hidden', r"<label hidden", r'<span id="dot" hidden'):
             assert bool(re.search(part, dump)) == is_plain

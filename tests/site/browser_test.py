@@ -57,10 +57,6 @@ QUESTIONS = {  # question -> pages of which one must be among the first three re
 
 
 class SiteBrowser(page_browser.Browser):
-    def __init__(self):
-        super().__init__()
-        self.driver.set_script_timeout(300)
-
     def open(self, url):
         self.url = ("file:", "data:")  # beginnings of requests that are not to elsewhere
         self.driver.get("about:blank")

@@ -32,6 +32,11 @@ Matrix<Real> FeedForward<Real>::place_of_activations(Context& c, const Saved& s)
 }
 
 template <class Real>
+Epilogue<Real> FeedForward<Real>::activation_into(Matrix<Real> hidden, Context& c) const {
+  return Epilogue<Real>::activation(kind_, c.dropout(p_, site_), hidden);
+}
+
+template <class Real>
 Matrix<Real> FeedForward<Real>::forward(Matrix<const Real> x, Context& c, Saved& s) const {
   s.x = x;
   s.a = c.arena.matrix<Real>(x.rows, first_.out());
@@ -43,7 +48,7 @@ Matrix<Real> FeedForward<Real>::forward(Matrix<const Real> x, Context& c, Saved&
     gated_activation<Real>(kind_, s.a, c.dropout(p_, site_), hidden);
     c.probed("gated activation", hidden);
   } else {
-    first_.forward_into(x, s.a, c, Epilogue<Real>::activation(kind_, c.dropout(p_, site_), hidden));
+    first_.forward_into(x, s.a, c, activation_into(hidden, c));
     c.probed("activation", hidden);
   }
   second_.forward_into(hidden, y, c, {});
@@ -63,7 +68,7 @@ void FeedForward<Real>::backward(Matrix<const Real> dy, Matrix<Real> dx, bool ac
     gated_activation_backward<Real>(kind_, s.a, dhidden, drop, d);
     c.probed("gated activation", d, Pass::backward);
   } else {
-    if (hidden.data != s.a.data) apply(Epilogue<Real>::activation(kind_, drop, hidden), s.a);
+    if (hidden.data != s.a.data) apply(activation_into(hidden, c), s.a);
     second_.backward(hidden, dy, d, c, false, Epilogue<Real>::activation_backward(kind_, drop, s.a));
     c.probed("activation", d, Pass::backward);
   }

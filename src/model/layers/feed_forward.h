@@ -26,9 +26,10 @@ class FeedForward {
   void backward(Matrix<const Real> dy, Matrix<Real> dx, bool accumulate, Context& c, const Saved& s) const;
 
  private:
-  // Returns the memory of the input of W_2: [N, F]. It is not kept: backward computes it again from a, which takes a
-  // few percent of the time of a product.
+  // Returns the memory of the input of W_2: [N, F]. It is not kept: backward computes it again from a, which takes
+  // little time next to the products.
   Matrix<Real> place_of_activations(Context& c, const Saved& s) const;
+  Epilogue<Real> activation_into(Matrix<Real> hidden, Context& c) const;
 
   Linear<Real> first_, second_;
   Activation kind_;
