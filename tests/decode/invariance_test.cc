@@ -8,6 +8,7 @@
 #include "decode/search/sentence_decoder.h"
 #include "tests/decode/searcher.h"
 #include "tests/support/kernels.h"
+#include "tests/support/sanitizers.h"
 
 namespace qkv {
 namespace {
@@ -18,11 +19,7 @@ using testing::Searcher;
 using testing::with_threads;
 
 // Sanitizers are slow, and fewer sentences suffice for them.
-#ifdef __SANITIZE_ADDRESS__
-constexpr size_t kSentences = 100;
-#else
-constexpr size_t kSentences = 1000;
-#endif
+constexpr size_t kSentences = testing::kAddressSanitizer ? 100 : 1000;
 
 ModelConfig config() {
   ModelConfig c = testing::config_of(300, 24);

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/ops/attention_error.h"
+#include "tests/support/sanitizers.h"
 
 namespace qkv::testing {
 namespace {
@@ -38,11 +39,7 @@ Sample<Real> sample(AttentionProblem<Real>& p, bool compute, int64_t step) {
 }
 
 // Sanitizers make a problem thirty times slower, so they run only the smaller ones.
-#ifdef __SANITIZE_ADDRESS__
-constexpr int64_t kMostPairs = 60000;
-#else
-constexpr int64_t kMostPairs = INT64_MAX;
-#endif
+constexpr int64_t kMostPairs = kAddressSanitizer ? 60000 : INT64_MAX;
 
 void expect_good(const AttentionShape& shape) {
   if (int64_t{shape.T[0]} * shape.S[0] > kMostPairs) return;

@@ -8,6 +8,7 @@
 #include "core/system/threads.h"
 #include "ops/cpu/attention/attention_workspace.h"
 #include "tests/ops/attention_error.h"
+#include "tests/support/sanitizers.h"
 
 namespace qkv::testing {
 namespace {
@@ -145,11 +146,7 @@ double pairs(const AttentionShape& shape) {
 
 // The optimized build compares all shapes with plain loops. With sanitizers, which make these loops slow and check the
 // memory that kernels use without a comparison, one in eight is compared.
-#ifdef __SANITIZE_ADDRESS__
-constexpr size_t kEvery = 8;
-#else
-constexpr size_t kEvery = 1;
-#endif
+constexpr size_t kEvery = kAddressSanitizer ? 8 : 1;
 
 TEST(AttentionKernel, IsAsAccurateAsPlainFloatOnEveryInstructionSet) {
   const std::vector<AttentionShape> all = shapes();

@@ -5,6 +5,7 @@
 #include "ops/reference/linear_reference.h"
 #include "tests/support/epilogue_blocks.h"
 #include "tests/support/kernels.h"
+#include "tests/support/sanitizers.h"
 
 namespace qkv {
 namespace {
@@ -59,11 +60,7 @@ void expect_as_accurate_as_plain_loops(int64_t N, int64_t in, int64_t out) {
 
 // Widths around those of vectors, tiles and panels; depths beyond one block; few weights and many.
 // Sanitizers make the plain loops slow; the optimized build runs the larger problems.
-#ifdef __SANITIZE_ADDRESS__
-constexpr int64_t kMostRows = 65;
-#else
-constexpr int64_t kMostRows = 300;
-#endif
+constexpr int64_t kMostRows = testing::kAddressSanitizer ? 65 : 300;
 
 TEST(Linear, IsAsAccurateAsPlainLoops) {
   testing::for_each_isa([] {
