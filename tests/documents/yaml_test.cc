@@ -77,6 +77,7 @@ TEST(YamlFiles, SeparatorsOfLinesAndParagraphsEndLines) {
     EXPECT_EQ(marked("a: !!str # note" + line_end + "  'One'\nb: &x" + line_end + "  'Two'\n"),
               "a: !!str # note" + line_end + "  '«One»'\nb: &x" + line_end + "  '«Two»'\n");
     EXPECT_EQ(marked("a: !!str" + line_end + "  'One'\n"), "a: !!str" + line_end + "  '«One»'\n");
+    EXPECT_EQ(marked("- !" + line_end + "\uFEFFOne"), "- !" + line_end + "\uFEFF\"«One»\"");
     std::string directives;
     for (int i = 0; i < 65; i++) directives += "%TAG !" + std::to_string(i) + "! x" + line_end;
     EXPECT_EQ(error_of("yaml", directives + "---\n"), "YAML with 65 tag directives (at most 64)");

@@ -26,6 +26,7 @@ constexpr size_t kYamlIndentation = 256;                        // of paragraphs
 
 constexpr std::string_view kYamlNameCharacters = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz-";
 
+constexpr std::string_view kYamlMark = "\uFEFF";  // libyaml skips it where a line begins
 constexpr std::string_view kYamlLineEnds[] = {"\r\n", "\n", "\r", "\u0085", "\u2028", "\u2029"};
 
 // Returns the bytes of the line end that a text begins with, or 0.
@@ -55,8 +56,7 @@ size_t yaml_space(std::string_view text) {
 class YamlTextEvents {
  public:
   explicit YamlTextEvents(std::string_view text) : text_(text) {
-    constexpr std::string_view kMark = "\uFEFF";
-    if (text.starts_with(kMark)) byte_ = kMark.size();
+    if (text.starts_with(kYamlMark)) byte_ = kYamlMark.size();
     if (!yaml_parser_initialize(&parser_)) throw std::bad_alloc();
     yaml_parser_set_encoding(&parser_, YAML_UTF8_ENCODING);
     yaml_parser_set_input_string(&parser_, reinterpret_cast<const unsigned char*>(text.data()) + byte_,
@@ -110,6 +110,8 @@ class YamlTextEvents {
         while (at < text_.size() && yaml_line_end(text_.substr(at)) == 0) at++;
       else if (const size_t space = yaml_space(text_.substr(at)))
         at += space;
+      else if (begins_yaml_line(text_, at) && text_.substr(at).starts_with(kYamlMark))
+        at += kYamlMark.size();
       else
         break;
     }
