@@ -81,8 +81,7 @@ qkv::AttentionMap map_of(const AttendOptions& options) {
     return qkv::Generator(options.run).attend(options.source, options.more, options.attribution);
   if (kind == qkv::RunKind::encoder || kind == qkv::RunKind::classifier)
     return qkv::Embedder(options.run).attend(options.source, {}, options.attribution);
-  qkv::TranslateOptions translate = qkv::default_translate_options(options.run);
-  translate.source_language = options.from, translate.target_language = options.to;
+  const qkv::TranslateOptions translate = default_options_with(options.run, options.from, options.to);
   return qkv::Translator(options.run).attend(options.source, options.target, translate, options.attribution);
 }
 

@@ -17,10 +17,9 @@ struct BeamCommand {
 };
 
 void beam(const CLI::App& command, BeamCommand given) {
-  qkv::TranslateOptions options = qkv::default_translate_options(given.run);
+  qkv::TranslateOptions options = default_options_with(given.run, given.from, given.to);
   take_defaults(command, given.search, static_cast<const qkv::DecodingOptions&>(options));
   static_cast<qkv::DecodingOptions&>(options) = given.search;
-  options.source_language = given.from, options.target_language = given.to;
   const qkv::BeamTrace trace = qkv::Translator(given.run).trace(given.sentence, options);
   if (!given.json.empty()) write_result(given.json, qkv::beam_to_json(trace));
   if (given.json != "-") print_out(qkv::beam_to_text(trace));

@@ -11,6 +11,8 @@
 #include <string_view>
 #include <utility>
 
+#include "qkv/translator.h"
+
 void add_train_command(CLI::App& app);
 void add_translate_command(CLI::App& app);
 void add_summarize_command(CLI::App& app);
@@ -43,6 +45,11 @@ void add_completions_command(CLI::App& app);
 
 // Adds --from and --to, the languages of a translation by a model with several.
 void add_language_options(CLI::App& command, std::string& from, std::string& to);
+// Returns the default options of a translator, with these languages.
+qkv::TranslateOptions default_options_with(const std::string& run, const std::string& from, const std::string& to);
+
+// Returns whether a run is a language model; otherwise it is a translator. Throws Error for a run of another kind.
+bool is_language_model(const std::string& run);
 
 // Adds --threads, which takes effect when it is parsed.
 void add_threads_option(CLI::App& command);

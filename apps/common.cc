@@ -15,11 +15,26 @@
 #include "commands.h"
 #include "qkv/error.h"
 #include "qkv/jobs.h"
+#include "qkv/runs.h"
 #include "qkv/system.h"
 
 void add_language_options(CLI::App& command, std::string& from, std::string& to) {
   command.add_option("--from", from, "Language of the source, for a model with several: its code, such as en");
   command.add_option("--to", to, "Language of the translation, for a model with several: its code, such as de");
+}
+
+qkv::TranslateOptions default_options_with(const std::string& run, const std::string& from, const std::string& to) {
+  qkv::TranslateOptions options = qkv::default_translate_options(run);
+  options.source_language = from, options.target_language = to;
+  return options;
+}
+
+bool is_language_model(const std::string& run) {
+  const qkv::RunKind kind = qkv::inspect(run).kind;
+  if (kind != qkv::RunKind::language_model && kind != qkv::RunKind::translator)
+    throw qkv::Error(fmt::format("{} is a run of the kind {}; expected a language model or a translator", run,
+                                 names_of(kind)[static_cast<size_t>(kind)]));
+  return kind == qkv::RunKind::language_model;
 }
 
 void add_threads_option(CLI::App& command) {

@@ -7,7 +7,6 @@
 #include "qkv/error.h"
 #include "qkv/generator.h"
 #include "qkv/logit_lens.h"
-#include "qkv/runs.h"
 #include "qkv/translator.h"
 
 namespace {
@@ -17,19 +16,14 @@ struct LensOptions {
 };
 
 qkv::LogitLens lens_of(const LensOptions& options) {
-  const qkv::RunKind kind = qkv::inspect(options.run).kind;
-  if (kind == qkv::RunKind::language_model) {
+  if (is_language_model(options.run)) {
     if (!options.target.empty())
       throw qkv::Error(fmt::format("--target: {} is a language model; give it one text", options.run));
     if (!(options.from + options.to).empty())
       throw qkv::Error(fmt::format("--from and --to: {} is a language model", options.run));
     return qkv::Generator(options.run).lens(options.text);
   }
-  if (kind != qkv::RunKind::translator)
-    throw qkv::Error(fmt::format("{} is a run of the kind {}; expected a language model or a translator", options.run,
-                                 names_of(kind)[static_cast<size_t>(kind)]));
-  qkv::TranslateOptions translate = qkv::default_translate_options(options.run);
-  translate.source_language = options.from, translate.target_language = options.to;
+  const qkv::TranslateOptions translate = default_options_with(options.run, options.from, options.to);
   return qkv::Translator(options.run).lens(options.text, options.target, translate);
 }
 

@@ -8,7 +8,6 @@
 #include "qkv/error.h"
 #include "qkv/generator.h"
 #include "qkv/patching.h"
-#include "qkv/runs.h"
 #include "qkv/translator.h"
 
 namespace {
@@ -19,17 +18,12 @@ struct PatchCommand {
 };
 
 qkv::Patching patching_of(const PatchCommand& command) {
-  const qkv::RunKind kind = qkv::inspect(command.run).kind;
-  if (kind == qkv::RunKind::language_model) {
+  if (is_language_model(command.run)) {
     if (!(command.from + command.to).empty())
       throw qkv::Error(fmt::format("--from and --to: {} is a language model", command.run));
     return qkv::Generator(command.run).patch(command.clean, command.corrupted, command.options);
   }
-  if (kind != qkv::RunKind::translator)
-    throw qkv::Error(fmt::format("{} is a run of the kind {}; expected a language model or a translator", command.run,
-                                 names_of(kind)[static_cast<size_t>(kind)]));
-  qkv::TranslateOptions translate = qkv::default_translate_options(command.run);
-  translate.source_language = command.from, translate.target_language = command.to;
+  const qkv::TranslateOptions translate = default_options_with(command.run, command.from, command.to);
   return qkv::Translator(command.run).patch(command.clean, command.corrupted, command.options, translate);
 }
 

@@ -14,7 +14,8 @@
 namespace [[gnu::visibility("default")]] qkv {
 
 // The output that is replaced:
-//   residual         the hidden state of one layer at one position (qkv/hidden_states.h), the last one before the final norm
+//   residual         the hidden state of one layer at one position (qkv/hidden_states.h), the last one before the final
+//                    norm
 //   attention        what the self-attention of one layer adds to the residual stream at one position
 //   cross_attention  what the cross-attention of one layer of a translator's decoder adds at one position
 //   feed_forward     what the feed-forward network of one layer adds at one position
@@ -26,8 +27,8 @@ constexpr std::array<std::string_view, 6> names_of(PatchedPart) {
 }
 constexpr bool is_head(PatchedPart part) { return part == PatchedPart::head || part == PatchedPart::cross_head; }
 
-// The layers whose outputs are replaced. automatic: the encoder of a translator, but for cross-attention; the decoder of a
-// language model.
+// The layers whose outputs are replaced. automatic: the encoder of a translator, but for cross-attention; the decoder of
+// a language model.
 enum class PatchedStack { automatic, encoder, decoder };
 constexpr std::array<std::string_view, 3> names_of(PatchedStack) { return {"auto", "encoder", "decoder"}; }
 
@@ -63,8 +64,9 @@ void visit_fields(PatchOptions& o, Visitor&& visit) {
 }
 
 // The model reads the corrupted text many times. Each time one output is replaced by that of the clean text. The score
-// is logit(answer) − logit(wrong) after the last token that the decoder reads, or log p(answer) if there is no wrong answer. A recovered share
-// is (score − corrupted) / (clean − corrupted): 0 where the replacement changes nothing, 1 where it changes all.
+// is logit(answer) − logit(wrong) after the last token that the decoder reads, or log p(answer) if there is no wrong
+// answer. A recovered share is (score − corrupted) / (clean − corrupted): 0 where the replacement changes nothing, 1
+// where it changes all.
 struct Patching {
   PatchedPart part = PatchedPart::residual;
   PatchedStack stack = PatchedStack::decoder;
@@ -75,8 +77,8 @@ struct Patching {
   std::vector<double> scores = {}, recovered = {};    // [layers, columns]: of positions, or of heads
 };
 
-// Returns a table for a terminal: a row for each layer, and a column for each token or head, with recovered shares. Lines
-// have at most 100 columns.
+// Returns a table for a terminal: a row for each layer, and a column for each token or head, with recovered shares.
+// Lines have at most 100 columns.
 std::string patching_to_text(const Patching& patching);
 
 // Returns JSON with all members; scores and recovered are [[…] …], by layer.

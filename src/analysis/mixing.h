@@ -1,4 +1,4 @@
-// How the layers of an attention map mix the states of tokens, if a residual connection counts as much as the attention
+// The shares of tokens that the layers of an attention map mix, if a residual connection counts as much as the attention
 // that it is around. Abnar and Zuidema, "Quantifying Attention Flow in Transformers" (2020).
 #pragma once
 

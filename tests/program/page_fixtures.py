@@ -6,12 +6,12 @@ The fixture `site` is the page of the program with trained models, `page` is tha
 import contextlib
 import re
 import subprocess
-import time
 
 import pytest
 from conftest import QKV, TEXT, head, qkv
 from page_browser import Browser, missing
 from page_mock import Mock
+from serving import wait_for
 
 needs_a_browser = pytest.mark.skipif(bool(missing()), reason=missing() or "all is there")
 SENTENCE = "The old teacher sees the dog."
@@ -81,10 +81,7 @@ def site(chromium, translator_run, films, counting):
 
 
 def until(condition, seconds=60):
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.02)
+    assert wait_for(condition, seconds)
 
 
 def open_tab(page, name):

@@ -6,10 +6,10 @@ import shutil
 import signal
 import socket
 import subprocess
-import time
 
 import pytest
 from conftest import QKV, ROOT, TEXT, qkv
+from serving import wait_for
 
 GOLDEN = ROOT / "tests/golden"
 LINES = (TEXT / "test.en").read_text().splitlines(keepends=True)
@@ -271,7 +271,7 @@ def stopped_in(part, run, parts, done):
 
     while True:
         worker = start(run, parts, done)
-        wait_for(lambda: worker.poll() is not None or is_in_part())
+        assert wait_for(lambda: worker.poll() is not None or is_in_part(), 240)
         worker.send_signal(signal.SIGSTOP)
         if worker.poll() is None:
             os.waitid(os.P_PID, worker.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
@@ -280,13 +280,6 @@ def stopped_in(part, run, parts, done):
         worker.kill()  # this test waited for longer than the part took
         worker.communicate()
         shutil.rmtree(done)
-
-
-def wait_for(condition):
-    end = time.monotonic() + 240
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.005)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
