@@ -7,6 +7,7 @@
 #include <array>
 #include <cstring>
 #include <set>
+#include <utility>
 
 #include "core/fail.h"
 #include "core/to_size.h"
@@ -39,8 +40,18 @@ uint32_t unit_of(std::string_view charsmap, uint32_t position) {
 class TrieCheck {
  public:
   TrieCheck(std::string_view trie, size_t strings, const std::string& where)
-      : units_(trie.size() / 4), matches_(units_.size(), -1), strings_(strings), where_(where) {
+      : units_(trie.size() / 4),
+        matches_(units_.size(), -1),
+        first_(units_.size(), kNone),
+        next_(units_.size(), kNone),
+        strings_(strings),
+        where_(where) {
     std::memcpy(units_.data(), trie.data(), units_.size() * 4);
+    for (size_t i = units_.size(); i-- > 0;) {
+      const auto unit = static_cast<uint32_t>(i);
+      const uint32_t byte = trie_label(units_[unit]), base = unit ^ byte;
+      if (byte < 256 && base < units_.size()) next_[unit] = std::exchange(first_[base], unit);
+    }
   }
 
   void run() { longest(trie_offset(units_[0]), 0); }
@@ -53,12 +64,10 @@ class TrieCheck {
     if (matches_[base] >= 0) return matches_[base];
     if (depth > kMaxDepth) fail("{}: normalizer's table: a key of over {} bytes, or an endless one", where_, kMaxDepth);
     int most = 0;
-    for (uint32_t byte = 0; byte < 256; byte++) {
-      const uint32_t unit = units_[base ^ byte];
-      if (trie_label(unit) != byte) continue;
-      const uint32_t next = (base ^ byte) ^ trie_offset(unit);
-      const int below = longest(next, depth + 1);
-      if (trie_has_value(unit)) check_value(units_[next] & ~(1u << 31));
+    for (uint32_t child = first_[base]; child != kNone; child = next_[child]) {
+      const uint32_t unit = units_[child], below_child = child ^ trie_offset(unit);
+      const int below = longest(below_child, depth + 1);
+      if (trie_has_value(unit)) check_value(units_[below_child] & ~(1u << 31));
       most = std::max(most, below + trie_has_value(unit));
     }
     if (most > kMaxMatches) fail("{}: normalizer's table: over {} keys begin alike", where_, kMaxMatches);
@@ -70,9 +79,11 @@ class TrieCheck {
     if (position >= strings_) fail("{}: normalizer's table: replacement at byte {} of {}", where_, position, strings_);
   }
 
+  static constexpr uint32_t kNone = ~0u;
   std::vector<uint32_t> units_;
-  std::vector<int8_t> matches_;  // what longest() found for a base; −1 not yet
-  size_t strings_;               // bytes
+  std::vector<int8_t> matches_;         // what longest() found for a base; −1 not yet
+  std::vector<uint32_t> first_, next_;  // the first child of a base, and the next child of its base
+  size_t strings_;                      // bytes
   const std::string& where_;
 };
 
