@@ -34,31 +34,32 @@ Device<T>* on_device(Arena& arena, const std::vector<double>& x) {
   return to;
 }
 
-// A matrix of a device whose rows lie kGap elements apart, with the first one unaligned. The gaps hold 777, which an op
-// that writes them changes.
+// A matrix of a device before whose rows there are `gap` elements: 3, so that the rows are not aligned, or 8. The gaps
+// hold numbers that an op which writes there changes.
 template <class T>
 class DeviceMatrix {
  public:
-  DeviceMatrix(Arena& arena, Shape shape, uint64_t seed)
-      : DeviceMatrix(arena, shape, representable<T>(shape.rows * shape.cols, seed)) {}
-  DeviceMatrix(Arena& arena, Shape shape, std::vector<double> numbers) : shape_(shape), numbers_(std::move(numbers)) {
-    std::vector<double> all(to_size(kGap + shape.rows * stride()), kUntouched);
+  DeviceMatrix(Arena& arena, Shape shape, uint64_t seed, int64_t gap = 3)
+      : DeviceMatrix(arena, shape, representable<T>(shape.rows * shape.cols, seed), gap) {}
+  DeviceMatrix(Arena& arena, Shape shape, std::vector<double> numbers, int64_t gap = 3)
+      : shape_(shape), gap_(gap), numbers_(std::move(numbers)) {
+    std::vector<double> all(to_size(gap_ + shape.rows * stride()), kUntouched);
     for (int64_t r = 0; r < shape.rows; r++)
-      for (int64_t c = 0; c < shape.cols; c++) all[to_size(kGap + r * stride() + c)] = host()(r, c);
+      for (int64_t c = 0; c < shape.cols; c++) all[to_size(gap_ + r * stride() + c)] = host()(r, c);
     data_ = on_device<T>(arena, all);
   }
 
   // The same numbers, on the device and on the host.
-  Matrix<Device<T>> view() const { return {data_ + kGap, shape_.rows, shape_.cols, stride()}; }
+  Matrix<Device<T>> view() const { return {data_ + gap_, shape_.rows, shape_.cols, stride()}; }
   Matrix<double> host() { return {numbers_.data(), shape_.rows, shape_.cols}; }
 
   // Expects that the device has the numbers of the host, within this error of the norm.
   void expect_host(double tolerance) {
-    const std::vector<float> all = numbers_of(std::span(data_, to_size(kGap + shape_.rows * stride())));
+    const std::vector<float> all = numbers_of(std::span(data_, to_size(gap_ + shape_.rows * stride())));
     std::vector<float> found;
     for (int64_t i = 0; i < std::ssize(all); i++) {
-      const int64_t col = (i - kGap) % stride();
-      if (i >= kGap && col < shape_.cols)
+      const int64_t col = (i - gap_) % stride();
+      if (i >= gap_ && col < shape_.cols)
         found.push_back(all[to_size(i)]);
       else
         EXPECT_EQ(all[to_size(i)], kUntouched);
@@ -67,11 +68,11 @@ class DeviceMatrix {
   }
 
  private:
-  static constexpr int64_t kGap = 3;
   static constexpr float kUntouched = 776;  // of 7 bits
-  int64_t stride() const { return shape_.cols + kGap; }
+  int64_t stride() const { return shape_.cols + gap_; }
 
   Shape shape_;
+  int64_t gap_;
   std::vector<double> numbers_;
   Device<T>* data_;
 };

@@ -6,7 +6,9 @@
 #include <stdexcept>
 #include <vector>
 
+#include "qkv/bfloat16.h"
 #include "tests/cuda_emulator/launch.h"
+#include "tests/cuda_emulator/matrix_instructions.h"
 
 namespace {
 
@@ -73,6 +75,60 @@ TEST(CudaEmulator, LanesOfAWarpExchangeNumbers) {
     EXPECT_EQ(results[t], t < 32 ? 496 : 1520);
     EXPECT_EQ(votes[t], t < 32 ? 0x49249249u : 0x92492492u);
   }
+}
+
+using Elements = std::vector<uint16_t>;
+
+// c = A Bᵀ of 16 × 16 and 8 × 16 elements. Where kTransposed, `a` and `b` are Aᵀ, and Bᵀ with 8 more columns.
+template <bool kTransposed>
+__global__ void multiply(const uint16_t* a, const uint16_t* b, float* c) {
+  const unsigned lane = threadIdx.x, line = lane % 8, first = lane / 8 % 2 * 8, second = lane / 16 * 8;
+  uint32_t rows[4], cols[4];
+  qkv::cuda::load_matrices<kTransposed>(
+      rows, kTransposed ? a + (second + line) * 16 + first : a + (first + line) * 16 + second);
+  qkv::cuda::load_matrices<kTransposed>(
+      cols, kTransposed ? b + (first + line) * 16 + second : b + (second + line) * 16 + first);
+  float sums[4] = {1, 1, 1, 1};
+  qkv::cuda::multiply_add(sums, rows, {cols[0], cols[1]});
+  for (unsigned i = 0; i < 4; i++) c[(lane / 4 + i / 2 * 8) * 8 + lane % 4 * 2 + i % 2] = sums[i];
+}
+
+TEST(CudaEmulator, MultipliesMatrices) {
+  Elements a(256), b(256), transposed_a(256), transposed_b(256);
+  std::vector<float> expected(128, 1), c(128), of_transposed(128);
+  const auto number = [](size_t i) { return static_cast<float>(i * 7 % 31) - 15; };
+  for (size_t r = 0; r < 16; r++)
+    for (size_t k = 0; k < 16; k++) {
+      a[r * 16 + k] = transposed_a[k * 16 + r] = qkv::bfloat16(number(r * 16 + k)).bits;
+      b[r * 16 + k] = transposed_b[k * 16 + r] = qkv::bfloat16(number(r * 5 + k * 3)).bits;
+      for (size_t n = 0; n < 8; n++) expected[r * 8 + n] += number(r * 16 + k) * number(n * 5 + k * 3);
+    }
+  launch(multiply<false>, 1, 32, a.data(), b.data(), c.data());
+  launch(multiply<true>, 1, 32, transposed_a.data(), transposed_b.data(), of_transposed.data());
+  EXPECT_EQ(c, expected);
+  EXPECT_EQ(of_transposed, expected);
+}
+
+__global__ void copy_in_groups(const uint16_t* from, uint16_t* to, std::vector<uint16_t>* seen) {
+  qkv::cuda::copy_async(to, from, 16);
+  qkv::cuda::end_copies();
+  qkv::cuda::copy_async(to + 8, from + 8, 6);
+  qkv::cuda::end_copies();
+  const auto see = [&] { seen->insert(seen->end(), {to[7], to[8], to[11]}); };
+  see();
+  qkv::cuda::wait_for_copies<1>();
+  see();
+  qkv::cuda::wait_for_copies<0>();
+  see();
+}
+
+// On a GPU they may be done earlier. A copy of less than 16 bytes is followed by zeros.
+TEST(CudaEmulator, CopiesAreDoneWhenAThreadWaitsForThem) {
+  alignas(16) const uint16_t from[16] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16};
+  alignas(16) uint16_t to[16] = {20, 20, 20, 20, 20, 20, 20, 20, 20, 20, 20, 20, 20, 20, 20, 20};
+  std::vector<uint16_t> seen;
+  launch(copy_in_groups, 1, 1, &from[0], &to[0], &seen);
+  EXPECT_EQ(seen, (std::vector<uint16_t>{20, 20, 20, 8, 20, 20, 8, 9, 0}));
 }
 
 __global__ void end_before_the_warp() {

@@ -48,23 +48,45 @@ TEST(CudaLinear, IsThatOfTheReference) {
     });
 }
 
+// A product and its gradients, against the reference. The rows of the matrices are aligned with a gap of 8.
+template <class T>
+void expect_products_of_the_reference(const Sizes& sizes, bool accumulate, int64_t gap = 3) {
+  const auto [N, in, out] = sizes;
+  SCOPED_TRACE(std::to_string(N) + " rows, " + std::to_string(in) + " to " + std::to_string(out));
+  Arena arena;
+  DeviceMatrix<T> X(arena, {N, in}, 1, gap), W(arena, {out, in}, 2, gap), Y(arena, {N, out}, 3, gap);
+  DeviceMatrix<T> dY(arena, {N, out}, 3, gap), dX(arena, {N, in}, 4, gap);
+  DeviceMatrix<float> dW(arena, {out, in}, 5), db(arena, {1, out}, 6);
+  linear<Device<T>>(X.view(), W.view(), nullptr, Y.view(), arena);
+  reference::linear<double>(X.host(), W.host(), nullptr, Y.host());
+  Y.expect_host(tolerance_of<T>(in));
+  LinearGradients<Device<T>> to{dX.view(), dW.view(), db.view().data, accumulate};
+  linear_backward<Device<T>>(X.view(), W.view(), dY.view(), to, arena);
+  reference::linear_backward<double>(X.host(), W.host(), dY.host(), {dX.host(), dW.host(), db.host().data, accumulate});
+  dX.expect_host(tolerance_of<T>(out));
+  dW.expect_host(tolerance_of<float>(N));
+  db.expect_host(tolerance_of<float>(N));
+}
+
 TEST(CudaLinear, GradientsAreThoseOfTheReference) {
   const testing::CudaDevice device;
-  for (const auto [N, in, out] : kSizes)
+  for (const Sizes& sizes : kSizes)
     for_each_element([&]<class T>(T) {
-      for (const bool accumulate : {false, true}) {
-        Arena arena;
-        DeviceMatrix<T> X(arena, {N, in}, 1), W(arena, {out, in}, 2), dY(arena, {N, out}, 3), dX(arena, {N, in}, 4);
-        DeviceMatrix<float> dW(arena, {out, in}, 5), db(arena, {1, out}, 6);
-        LinearGradients<Device<T>> to{dX.view(), dW.view(), db.view().data, accumulate};
-        linear_backward<Device<T>>(X.view(), W.view(), dY.view(), to, arena);
-        reference::linear_backward<double>(X.host(), W.host(), dY.host(),
-                                           {dX.host(), dW.host(), db.host().data, accumulate});
-        dX.expect_host(tolerance_of<T>(out));
-        dW.expect_host(tolerance_of<float>(N));
-        db.expect_host(tolerance_of<float>(N));
-      }
+      for (const bool accumulate : {false, true}) expect_products_of_the_reference<T>(sizes, accumulate);
     });
+}
+
+// Around the sizes of tiles and of parts of K, with aligned rows and without.
+TEST(CudaLinear, TilesAreThoseOfTheReference) {
+  const testing::CudaDevice device;
+  for (const Sizes& sizes : {Sizes{16, 520, 72}, {17, 8, 64}, {65, 32, 1032}, {130, 1056, 136}, {4104, 16, 24}})
+    for (const int64_t gap : {3, 8}) expect_products_of_the_reference<bfloat16>(sizes, true, gap);
+}
+
+// 128 tiles of 128 × 128, which is when these are chosen.
+TEST(CudaLinear, LargeTilesAreThoseOfTheReference) {
+  const testing::CudaDevice device;
+  expect_products_of_the_reference<bfloat16>({1930, 40, 1032}, false, 8);
 }
 
 TEST(CudaLinear, EpiloguesSeeTheUnroundedProduct) {
@@ -110,15 +132,21 @@ TEST(CudaLinear, EpilogueOfTheGradientIsThatOfTheReference) {
   });
 }
 
+// Products of 1, 70 and 1,000 rows are computed in tiles of different sizes, of one part of K or several.
 TEST(CudaLinear, RowsDoNotDependOnOtherRows) {
   const testing::CudaDevice device;
   for_each_element([&]<class T>(T) {
     Arena arena;
-    const DeviceMatrix<T> X(arena, {70, 50}, 1), W(arena, {40, 50}, 2), all(arena, {70, 40}, 3), one(arena, {1, 40}, 4);
-    linear<Device<T>>(X.view(), W.view(), nullptr, all.view(), arena);
-    linear<Device<T>>(X.view().row_range(66, 67), W.view(), nullptr, one.view(), arena);
-    EXPECT_EQ(testing::numbers_of(std::span(all.view().row(66), 40)),
-              testing::numbers_of(std::span(one.view().row(0), 40)));
+    const DeviceMatrix<T> X(arena, {1000, 600}, 1, 8), W(arena, {520, 600}, 2, 8);
+    const auto row_69 = [&](int64_t begin, int64_t end) {
+      const Arena::Scope scope(arena);
+      const DeviceMatrix<T> Y(arena, {end - begin, 520}, 3);
+      linear<Device<T>>(X.view().row_range(begin, end), W.view(), nullptr, Y.view(), arena);
+      return testing::numbers_of(std::span(Y.view().row(69 - begin), 520));
+    };
+    const std::vector<float> alone = row_69(69, 70);
+    EXPECT_EQ(row_69(0, 70), alone);
+    EXPECT_EQ(row_69(0, 1000), alone);
   });
 }
 

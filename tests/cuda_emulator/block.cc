@@ -1,5 +1,6 @@
 #include "block.h"
 
+#include <setjmp.h>
 #include <sys/mman.h>
 #include <ucontext.h>
 
@@ -7,6 +8,7 @@
 #include <memory>
 #include <new>
 #include <stdexcept>
+#include <utility>
 #include <vector>
 
 namespace qkv::cuda::emulator {
@@ -18,6 +20,12 @@ namespace {
 constexpr unsigned kLanes = 32;
 constexpr size_t kStack = 64 << 10;
 
+// Leaves a place of a stack for one of another, and returns when that place is taken up again. swapcontext would call
+// the system each time.
+void switch_stacks(jmp_buf& from, jmp_buf& to) {
+  if (_setjmp(from) == 0) _longjmp(to, 1);
+}
+
 // A stack that threads run on, one after the other.
 struct Fiber {
   Fiber() : stack(mmap(nullptr, kStack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)) {
@@ -28,7 +36,8 @@ struct Fiber {
   Fiber& operator=(const Fiber&) = delete;
 
   void* stack;
-  ucontext_t context = {};
+  bool has_begun = false;
+  jmp_buf place = {};  // where it was left
 };
 
 enum class State { ready, at_block, at_warp, done };
@@ -40,7 +49,7 @@ struct Thread {
 };
 
 struct Warp {
-  std::array<Lanes, 2> numbers;  // of this exchange and of the last
+  std::array<Lanes, 2> lanes;  // of this exchange and of the last
   std::array<uint8_t, kLanes> exchanges = {};
 };
 
@@ -66,7 +75,7 @@ class Block {
   void wait(State state, Collective kind = {}) {
     const unsigned t = threadIdx.x;
     threads_[t].state = state, threads_[t].collective = kind;
-    swapcontext(&threads_[t].fiber->context, &scheduler_);
+    switch_stacks(threads_[t].fiber->place, scheduler_);
   }
 
   Warp& warp() { return warps_[threadIdx.x / kLanes]; }
@@ -105,14 +114,20 @@ class Block {
   void resume(unsigned t) {
     threadIdx.x = t;
     Thread& thread = threads_[t];
-    if (!thread.fiber) {
-      thread.fiber = take_fiber();
-      ucontext_t& context = thread.fiber->context;
-      getcontext(&context);
-      context.uc_stack.ss_sp = thread.fiber->stack, context.uc_stack.ss_size = kStack, context.uc_link = nullptr;
-      makecontext(&context, &Block::run_threads, 0);
-    }
-    swapcontext(&scheduler_, &thread.fiber->context);
+    if (!thread.fiber) thread.fiber = take_fiber();
+    if (std::exchange(thread.fiber->has_begun, true))
+      switch_stacks(scheduler_, thread.fiber->place);
+    else
+      begin(*thread.fiber);
+  }
+
+  // Runs a fiber that has not begun until it waits.
+  void begin(Fiber& fiber) {
+    ucontext_t context;
+    getcontext(&context);
+    context.uc_stack.ss_sp = fiber.stack, context.uc_stack.ss_size = kStack, context.uc_link = nullptr;
+    makecontext(&context, &Block::run_threads, 0);
+    if (_setjmp(scheduler_) == 0) setcontext(&context);
   }
 
   Fiber* take_fiber() {
@@ -125,7 +140,7 @@ class Block {
     return fiber;
   }
 
-  // Runs a thread on a fiber, and then the threads of its warp that follow in the order and have not begun.
+  // Runs threads on a fiber: one, and then those of its warp that follow in the order and have not begun.
   static void run_threads();
 
   const std::function<void()>* body_ = nullptr;
@@ -133,7 +148,7 @@ class Block {
   std::vector<Warp> warps_;
   std::vector<std::unique_ptr<Fiber>> fibers_;
   std::vector<Fiber*> idle_;
-  ucontext_t scheduler_ = {};
+  jmp_buf scheduler_ = {};                     // where it has resumed a fiber
   unsigned begin_ = 0, count_ = 0, next_ = 0;  // of the running warp
   bool is_reversed_ = false;
 };
@@ -145,16 +160,18 @@ Block& block() {
 
 void Block::run_threads() {
   Block& b = block();
-  Fiber* const fiber = b.threads_[threadIdx.x].fiber;
   for (;;) {
-    (*b.body_)();
-    b.threads_[threadIdx.x].state = State::done;
-    if (b.next_ + 1 == b.count_ || b.threads_[b.thread_at(b.next_ + 1)].fiber) break;
-    threadIdx.x = b.thread_at(++b.next_);
-    b.threads_[threadIdx.x].fiber = fiber;
+    Fiber* const fiber = b.threads_[threadIdx.x].fiber;
+    for (;;) {
+      (*b.body_)();
+      b.threads_[threadIdx.x].state = State::done;
+      if (b.next_ + 1 == b.count_ || b.threads_[b.thread_at(b.next_ + 1)].fiber) break;
+      threadIdx.x = b.thread_at(++b.next_);
+      b.threads_[threadIdx.x].fiber = fiber;
+    }
+    b.idle_.push_back(fiber);
+    switch_stacks(fiber->place, b.scheduler_);
   }
-  b.idle_.push_back(fiber);
-  setcontext(&b.scheduler_);
 }
 
 }  // namespace
@@ -169,13 +186,13 @@ void run_blocks(int64_t blocks, int threads, const std::function<void()>& thread
 
 void wait_for_block() { block().wait(State::at_block); }
 
-const Lanes& exchange(Collective kind, uint64_t number) {
+const Lanes& exchange(Collective kind, const Numbers& numbers) {
   const unsigned lane = threadIdx.x % kLanes;
   Warp& warp = block().warp();
-  Lanes& numbers = warp.numbers[warp.exchanges[lane]++ % 2];
-  numbers[lane] = number;
+  Lanes& lanes = warp.lanes[warp.exchanges[lane]++ % 2];
+  lanes[lane] = numbers;
   block().wait(State::at_warp, kind);
-  return numbers;
+  return lanes;
 }
 
 }  // namespace qkv::cuda::emulator

@@ -25,12 +25,13 @@ void run_blocks(int64_t blocks, int threads, const std::function<void()>& thread
 void wait_for_block();
 
 // The exchanges of the lanes of a warp.
-enum class Collective { sync, shuffle, ballot };
+enum class Collective { sync, shuffle, ballot, load, multiply };
 
-// The number of each lane. Exists until the next exchange but one.
-using Lanes = std::array<uint64_t, 32>;
+// The numbers of a lane, and those of all lanes, which exist until the next exchange but one.
+using Numbers = std::array<uint64_t, 3>;
+using Lanes = std::array<Numbers, 32>;
 
-// Waits until all lanes of the warp give a number. All of them must take part.
-const Lanes& exchange(Collective kind, uint64_t number);
+// Waits until all lanes of the warp give numbers. All of them must take part.
+const Lanes& exchange(Collective kind, const Numbers& numbers);
 
 }  // namespace qkv::cuda::emulator

@@ -29,7 +29,7 @@ using qkv::cuda::emulator::blockIdx;
 using qkv::cuda::emulator::threadIdx;
 
 inline void __syncthreads() { qkv::cuda::emulator::wait_for_block(); }
-inline void __syncwarp() { qkv::cuda::emulator::exchange(qkv::cuda::emulator::Collective::sync, 0); }
+inline void __syncwarp() { qkv::cuda::emulator::exchange(qkv::cuda::emulator::Collective::sync, {}); }
 
 template <class T>
 T __shfl_xor_sync(unsigned, T value, int lane_mask) {
@@ -37,16 +37,16 @@ T __shfl_xor_sync(unsigned, T value, int lane_mask) {
   uint64_t bits = 0;
   std::memcpy(&bits, &value, sizeof value);
   const qkv::cuda::emulator::Lanes& lanes =
-      qkv::cuda::emulator::exchange(qkv::cuda::emulator::Collective::shuffle, bits);
-  std::memcpy(&value, &lanes[(threadIdx.x % 32) ^ static_cast<unsigned>(lane_mask)], sizeof value);
+      qkv::cuda::emulator::exchange(qkv::cuda::emulator::Collective::shuffle, {bits});
+  std::memcpy(&value, lanes[(threadIdx.x % 32) ^ static_cast<unsigned>(lane_mask)].data(), sizeof value);
   return value;
 }
 
 inline unsigned __ballot_sync(unsigned, int predicate) {
   const qkv::cuda::emulator::Lanes& lanes =
-      qkv::cuda::emulator::exchange(qkv::cuda::emulator::Collective::ballot, predicate != 0);
+      qkv::cuda::emulator::exchange(qkv::cuda::emulator::Collective::ballot, {predicate != 0});
   unsigned votes = 0;
-  for (unsigned lane = 0; lane < 32; lane++) votes |= static_cast<unsigned>(lanes[lane]) << lane;
+  for (unsigned lane = 0; lane < 32; lane++) votes |= static_cast<unsigned>(lanes[lane][0]) << lane;
   return votes;
 }
 
