@@ -7,19 +7,15 @@
 
 #include <algorithm>
 
-#include "factor.h"
-#include "grid.h"
-#include "matrix_instructions.h"
 #include "runtime.h"
+#include "tile.h"
 
 namespace qkv::cuda {
 namespace tiles {
 
-constexpr int kDepth = 32;                    // numbers of K that are in shared memory at a time
-constexpr int kStages = 3;                    // places for them: one is read while others are filled
-constexpr int kChunk = 512;                   // numbers of K that are added up by instructions alone
-constexpr int kPiece = 8;                     // numbers that are copied at once
-constexpr int kPartRows = 16, kPartCols = 8;  // of the result of an instruction
+constexpr int kDepth = 32;   // numbers of K that are in shared memory at a time
+constexpr int kStages = 3;   // places for them: one is read while others are filled
+constexpr int kChunk = 512;  // numbers of K that are added up by instructions alone
 
 // The tile of a block: kWarpRows × kWarpCols warps, each with kRowParts × kColParts results of instructions.
 template <int kWarpRows, int kWarpCols, int kRowParts_, int kColParts_>
@@ -37,44 +33,6 @@ using Large = Shape<2, 4, 4, 4>;   // 128 × 128
 using Medium = Shape<2, 2, 2, 4>;  // 64 × 64
 using Narrow = Shape<1, 4, 1, 2>;  // 16 × 64
 
-// Some rows of a factor and kDepth numbers of each, in shared memory. A line has what follows each other in the memory
-// of the factor: numbers of a row, or a number of each row. Its pieces are permuted, so that the eight lines that an
-// instruction loads at a time are in different banks.
-template <int kRows, bool kTransposed>
-struct alignas(16) Tile {
-  static constexpr int kLines = kTransposed ? kDepth : kRows, kPieces = (kTransposed ? kRows : kDepth) / kPiece;
-  uint16_t numbers[kRows * kDepth];
-
-  __device__ uint16_t* piece(int line, int i) {
-    const int permuted = i ^ (kTransposed ? line % 8 : line / 2 % 4);
-    return numbers + (line * kPieces + permuted) * kPiece;
-  }
-
-  // Begins to load the numbers of rows from `row` on, [k, end) of each. Zeros are outside of the factor.
-  template <int kThreads>
-  __device__ void begin_to_load(Factor<bfloat16, kTransposed> factor, bool aligned, int64_t row, int64_t k,
-                                int64_t end) {
-    for (int i = static_cast<int>(threadIdx.x); i < kLines * kPieces; i += kThreads) {
-      const int line = i / kPieces, first = i % kPieces * kPiece;
-      const int64_t r = row + (kTransposed ? first : line), c = k + (kTransposed ? line : first);
-      const int64_t left = r < factor.rows && c < end ? (kTransposed ? factor.rows - r : end - c) : 0;
-      const bfloat16* const from = left > 0 ? factor.place(r, c) : factor.data;
-      uint16_t* const to = piece(line, i % kPieces);
-      if (aligned) {
-        copy_async(to, from, static_cast<int>(left < kPiece ? left : kPiece) * int{sizeof(bfloat16)});
-      } else {
-        for (int e = 0; e < kPiece; e++) to[e] = e < left ? from[e].bits : 0;
-      }
-    }
-  }
-
-  // Loads four matrices of 8 rows and 8 numbers. `row` and `k` are the first ones of matrix lane / 8.
-  __device__ void load_matrices(int row, int k, uint32_t (&to)[4]) {
-    const int line = lane_number() % 8;
-    cuda::load_matrices<kTransposed>(to, kTransposed ? piece(k + line, row / kPiece) : piece(row + line, k / kPiece));
-  }
-};
-
 // Sums of a lane, of each of the instructions of its warp.
 template <class Shape>
 using Sums = float[Shape::kRowParts][Shape::kColParts][4];
@@ -82,13 +40,10 @@ using Sums = float[Shape::kRowParts][Shape::kColParts][4];
 // sums += a bᵀ
 template <class Shape, class A, class B>
 __device__ void multiply(A& a, B& b, Sums<Shape>& sums) {
-  const int first = lane_number() / 8 % 2 * 8, second = lane_number() / 16 * 8;  // of the four matrices
-  for (int k = 0; k < kDepth; k += 16) {
+  for (int k = 0; k < kDepth; k += kPartDepth) {
     uint32_t rows[Shape::kRowParts][4], cols[Shape::kColParts / 2][4];
-    for (int i = 0; i < Shape::kRowParts; i++)
-      a.load_matrices(Shape::row() + i * kPartRows + first, k + second, rows[i]);
-    for (int j = 0; j < Shape::kColParts / 2; j++)
-      b.load_matrices(Shape::col() + 2 * j * kPartCols + second, k + first, cols[j]);
+    for (int i = 0; i < Shape::kRowParts; i++) a.load_left(Shape::row() + i * kPartRows, k, rows[i]);
+    for (int j = 0; j < Shape::kColParts / 2; j++) b.load_right(Shape::col() + 2 * j * kPartCols, k, cols[j]);
     for (int i = 0; i < Shape::kRowParts; i++)
       for (int j = 0; j < Shape::kColParts; j++)
         multiply_add(sums[i][j], rows[i], {cols[j / 2][j % 2 * 2], cols[j / 2][j % 2 * 2 + 1]});
@@ -116,11 +71,11 @@ namespace kernel {
 // C(m, n) = first(m, n) + Σ_k A(m, k) B(n, k), or the sums of sections. A block has a tile of C and a section.
 // `last(m, n, z)` is called once for each number.
 template <class Shape, bool kTransposedA, bool kTransposedB, class First, class Last>
-__global__ void product_bfloat16(Factor<bfloat16, kTransposedA> A, Factor<bfloat16, kTransposedB> B, bool aligned_a,
-                                 bool aligned_b, tiles::Sections sections, First first, Last last) {
+__global__ void product_bfloat16(Factor<bfloat16, kTransposedA> A, Factor<bfloat16, kTransposedB> B,
+                                 tiles::Sections sections, First first, Last last) {
   using namespace tiles;
-  __shared__ Tile<Shape::kRows, kTransposedA> a[kStages];
-  __shared__ Tile<Shape::kCols, kTransposedB> b[kStages];
+  __shared__ Tile<Shape::kRows, kDepth, kTransposedA> a[kStages];
+  __shared__ Tile<Shape::kCols, kDepth, kTransposedB> b[kStages];
   const int64_t across = (B.rows + Shape::kCols - 1) / Shape::kCols, down = (A.rows + Shape::kRows - 1) / Shape::kRows;
   const int64_t section = blockIdx.x / (across * down);
   const int64_t row = blockIdx.x / across % down * Shape::kRows, col = blockIdx.x % across * Shape::kCols;
@@ -130,8 +85,8 @@ __global__ void product_bfloat16(Factor<bfloat16, kTransposedA> A, Factor<bfloat
   const auto begin_to_load = [&](int step) {
     if (step < steps) {
       const int64_t k = begin + int64_t{step} * kDepth;
-      a[step % kStages].template begin_to_load<Shape::kThreads>(A, aligned_a, row, k, end);
-      b[step % kStages].template begin_to_load<Shape::kThreads>(B, aligned_b, col, k, end);
+      a[step % kStages].template begin_to_load<Shape::kThreads>(A, row, k, end);
+      b[step % kStages].template begin_to_load<Shape::kThreads>(B, col, k, end);
     }
     end_copies();
   };
@@ -187,12 +142,6 @@ int64_t count(int64_t rows, int64_t cols) {
   return blocks_for(rows, Shape::kRows) * blocks_for(cols, Shape::kCols);
 }
 
-// Whether pieces of the factor are at multiples of 16 bytes.
-template <bool kTransposed>
-bool is_aligned(const Factor<bfloat16, kTransposed>& f) {
-  return reinterpret_cast<uintptr_t>(f.data) % 16 == 0 && f.stride % kPiece == 0;
-}
-
 // Computes a product in sections of this length.
 template <class Shape, bool kTransposedA, bool kTransposedB, class First, class Last>
 void product(Factor<bfloat16, kTransposedA> A, Factor<bfloat16, kTransposedB> B, int64_t K, int64_t length, First first,
@@ -200,7 +149,7 @@ void product(Factor<bfloat16, kTransposedA> A, Factor<bfloat16, kTransposedB> B,
   const int64_t parts = std::max<int64_t>(blocks_for(K, length), 1);
   const Sections sections{K, length, parts > 1 ? workspace<float>(parts * A.rows * B.rows) : nullptr};
   launch(kernel::product_bfloat16<Shape, kTransposedA, kTransposedB, First, Last>, parts * count<Shape>(A.rows, B.rows),
-         Shape::kThreads, A, B, is_aligned(A), is_aligned(B), sections, first, last);
+         Shape::kThreads, A, B, sections, first, last);
   if (parts > 1)
     launch_elements(A.rows, B.rows, kernel::add_sections<First, Last>, A.rows, B.rows, parts, sections.sums, first,
                     last);

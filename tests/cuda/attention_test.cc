@@ -18,6 +18,10 @@ using testing::tolerance_of;
 
 const std::vector<std::pair<const char*, AttentionShape>> kCases = {
     {"plain, over several warps and columns", {.T = {1, 40, 0}, .S = {70, 33, 5}, .key_width = 7, .value_width = 130}},
+    {"causal, over several tiles",
+     {.T = {70, 130}, .S = {70, 140}, .heads = 2, .key_width = 40, .value_width = 64, .causal = Causal::bottom_right}},
+    {"window, over several tiles of wide rows",
+     {.T = {65, 20}, .S = {200, 9}, .key_width = 128, .value_width = 90, .window = {100, 30}}},
     {"causal, grouped heads, gaps",
      {.T = {9, 3}, .S = {9, 7}, .heads = 4, .causal = Causal::bottom_right, .gap = 3, .kv_heads = 2}},
     {"causal from the first key", {.T = {6, 4}, .S = {4, 6}, .heads = 2, .causal = Causal::top_left}},
@@ -148,22 +152,61 @@ TEST(CudaAttention, IsThatOfTheReferenceWithEveryOption) {
   }
 }
 
+std::vector<double> rows_of_8(int64_t count, uint64_t seed) {
+  return testing::representable<bfloat16>(count * 8, seed);
+}
+
+// Causal attention of a head of width 8 of the last queries of a text, each of which sees what is before it.
+template <class T>
+std::vector<float> attend_from(int64_t first, const std::vector<double>& q, const std::vector<double>& k,
+                               const std::vector<double>& v) {
+  Arena arena;
+  const int64_t keys = std::ssize(k) / 8, queries = keys - first;
+  AttentionInput<Device<T>> in;
+  in.sequences = {.count = 1, .T = queries, .S = keys};
+  in.key_width = in.value_width = 8, in.causal = Causal::bottom_right;
+  const auto heads = [&](const std::vector<double>& x, int64_t begin) {
+    return Heads<const Device<T>>{on_device<T>(arena, x) + begin * 8, 8, 8};
+  };
+  in.q = heads(q, first), in.k = heads(k, 0), in.v = heads(v, 0);
+  Device<T>* const out = on_device<T>(arena, std::vector<double>(to_size(queries * 8)));
+  attention<Device<T>>(in, Heads<Device<T>>{out, 8, 8}, {}, {});
+  return testing::numbers_of(std::span(out, to_size(queries * 8)));
+}
+
 TEST(CudaAttention, ANaNStaysInItsRow) {
   const testing::CudaDevice device;
-  AttentionShape shape = {.T = {5}, .S = {40}, .rounded = true};
-  AttentionProblem<double> host(shape);
-  host.q[8 * 2] = std::nan("");
-  Arena arena;
-  const auto view = [&](Device<float>* data, int64_t tokens) { return Matrix<Device<float>>(data, tokens, 8); };
-  const auto q = view(on_device<float>(arena, host.q), 5), k = view(on_device<float>(arena, host.k), 40);
-  const auto v = view(on_device<float>(arena, host.v), 40), out = view(on_device<float>(arena, host.out), 5);
-  AttentionInput<Device<float>> in;
-  in.sequences = host.input().sequences, in.key_width = in.value_width = 8;
-  const auto heads = [](auto m) { return Heads<Device<float>>{m.data, 8, 8}; };
-  in.q = {q.data, 8, 8}, in.k = {k.data, 8, 8}, in.v = {v.data, 8, 8};
-  attention<Device<float>>(in, heads(out), {}, {});
-  const std::vector<float> found = testing::numbers_of(out);
-  for (size_t i = 0; i < found.size(); i++) EXPECT_EQ(std::isnan(found[i]), i / 8 == 2) << i;
+  std::vector<double> q = rows_of_8(40, 1);
+  q[8 * 2] = std::nan("");
+  for_each_element([&]<class T>(T) {
+    const std::vector<float> found = attend_from<T>(0, q, rows_of_8(40, 2), rows_of_8(40, 3));
+    for (size_t i = 0; i < found.size(); i++) EXPECT_EQ(std::isnan(found[i]), i / 8 == 2) << i;
+  });
+}
+
+TEST(CudaAttention, QueriesDoNotDependOnOtherQueries) {
+  const testing::CudaDevice device;
+  const std::vector<double> q = rows_of_8(150, 1), k = rows_of_8(150, 2), v = rows_of_8(150, 3);
+  for_each_element([&]<class T>(T) {
+    const std::vector<float> all = attend_from<T>(0, q, k, v);
+    for (const int64_t first : {1, 64, 70, 149})
+      EXPECT_EQ(attend_from<T>(first, q, k, v), std::vector(all.begin() + first * 8, all.end())) << first;
+  });
+}
+
+TEST(CudaAttention, AValueThatIsNotFiniteDoesNotReachQueriesThatDoNotSeeIt) {
+  const testing::CudaDevice device;
+  const std::vector<double> q = rows_of_8(150, 1), k = rows_of_8(150, 2), v = rows_of_8(150, 3);
+  std::vector<double> infinite = v;
+  infinite[100 * 8 + 2] = std::numeric_limits<double>::infinity();
+  for_each_element([&]<class T>(T) {
+    const std::vector<float> all = attend_from<T>(0, q, k, v), found = attend_from<T>(0, q, k, infinite);
+    for (size_t i = 0; i < found.size(); i++)
+      if (i % 8 == 2 && i / 8 >= 100)
+        EXPECT_EQ(found[i], std::numeric_limits<float>::infinity()) << i;
+      else
+        EXPECT_NEAR(found[i], all[i], 0.02) << i;
+  });
 }
 
 TEST(CudaCachedAttention, IsThatOfTheReference) {

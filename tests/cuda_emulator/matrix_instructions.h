@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "launch.h"
+#include "qkv/bfloat16.h"
 
 namespace qkv::cuda {
 
@@ -43,6 +44,10 @@ void load_matrices(uint32_t (&to)[4], const uint16_t* row) {
     };
     to[j] = at(r, c) | static_cast<uint32_t>(at(r, c + 1)) << 16;
   }
+}
+
+inline uint32_t pair_of(float first, float second) {
+  return bfloat16(first).bits | static_cast<uint32_t>(bfloat16(second).bits) << 16;
 }
 
 inline void multiply_add(float (&c)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {

@@ -42,6 +42,13 @@ __device__ void load_matrices(uint32_t (&to)[4], const uint16_t* row) {
   }
 }
 
+// Rounds two numbers to bfloat16, the first one in the lower bits.
+__device__ inline uint32_t pair_of(float first, float second) {
+  uint32_t pair;
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(second), "f"(first));
+  return pair;
+}
+
 // c += A Bᵀ of bfloat16 elements, A of 16 × 16 and B of 8 × 16, with sums in float32. `a` has the four quarters of A:
 // rows 0 to 7 and 8 to 15 of its first half of columns, then of its second half. `b` has the halves of B. Both are as
 // load_matrices returns them. A lane has c of row lane / 4, columns 2 (lane % 4) and the next one, and then of the row

@@ -17,20 +17,19 @@ struct Score {
   Real value, slope;
 };
 
-// Returns s_ij = cap(scale · q_i · k_j) + m(s, h, i, j) − slope_h |p(i) − j| + bias_h(j − p(i)); −∞ if query i
-// does not see key j.
+// Whether a mask hides key j from query i.
 template <class T>
-constexpr Score<Arithmetic<T>> score(const AttentionInput<T>& in, int64_t s, int64_t h, int64_t i, int64_t j) {
+constexpr bool is_masked(const AttentionInput<T>& in, int64_t s, int64_t h, int64_t i, int64_t j) {
+  return (in.allowed.data && !*entry(in.allowed, s, h, i, j)) ||
+         (in.mask.data && *entry(in.mask, s, h, i, j) < kHides<Arithmetic<T>>);
+}
+
+// Returns s_ij = cap(scale · product) + m(s, h, i, j) − slope_h |p(i) − j| + bias_h(j − p(i)), product = q_i · k_j.
+template <class T>
+constexpr Score<Arithmetic<T>> score_of(const AttentionInput<T>& in, const Span& at, int64_t s, int64_t h, int64_t i,
+                                        int64_t j, Arithmetic<T> product) {
   using Real = Arithmetic<T>;
-  const Span at = span(in.sequences, s);
-  const TokenRange seen = visible_keys(in, at, i);
-  if (j < seen.begin || j >= seen.end) return {static_cast<Real>(kHidden), 0};
-  if (in.allowed.data && !*entry(in.allowed, s, h, i, j)) return {static_cast<Real>(kHidden), 0};
-  if (in.mask.data && *entry(in.mask, s, h, i, j) < kHides<Real>) return {static_cast<Real>(kHidden), 0};
-  const T *q = in.q.at(s, at.q0 + i, h), *k = in.k.at(s, at.k0 + j, kv_head(in, h));
-  Real dot = 0;
-  for (int64_t e = 0; e < in.key_width; e++) dot += static_cast<Real>(q[e]) * static_cast<Real>(k[e]);
-  Score<Real> result{in.scale * dot, 1};
+  Score<Real> result{in.scale * product, 1};
   if (in.softcap > 0) {
     const Real t = std::tanh(result.value / in.softcap);
     result = {in.softcap * t, 1 - t * t};
@@ -40,6 +39,19 @@ constexpr Score<Arithmetic<T>> score(const AttentionInput<T>& in, int64_t s, int
   if (const DistanceBias<const Real>& bias = in.distance_bias; bias.data)
     result.value += bias.data[h * bias.width() + distance_place(in, at, i, j, bias.reach)];
   return result;
+}
+
+// Returns s_ij; −∞ if query i does not see key j.
+template <class T>
+constexpr Score<Arithmetic<T>> score(const AttentionInput<T>& in, int64_t s, int64_t h, int64_t i, int64_t j) {
+  using Real = Arithmetic<T>;
+  const Span at = span(in.sequences, s);
+  const TokenRange seen = visible_keys(in, at, i);
+  if (j < seen.begin || j >= seen.end || is_masked(in, s, h, i, j)) return {static_cast<Real>(kHidden), 0};
+  const T *q = in.q.at(s, at.q0 + i, h), *k = in.k.at(s, at.k0 + j, kv_head(in, h));
+  Real dot = 0;
+  for (int64_t e = 0; e < in.key_width; e++) dot += static_cast<Real>(q[e]) * static_cast<Real>(k[e]);
+  return score_of(in, at, s, h, i, j, dot);
 }
 
 // Returns log Σ_j exp(s_ij), computed relative to the largest score; −∞ if the query sees no key.
