@@ -16,8 +16,8 @@ template <int kWidth>
 constexpr int kKeys = kWidth <= 64 ? 64 : 32;  // that are read at a time
 constexpr int kWarpsOfQueries = kQueries / kPartRows;
 
-// Numbers of the 16 queries of a warp, of kCols keys or columns. A lane has those of two queries, lane / 4 and the one
-// 8 below: numbers[n][2 half + e] is of query lane / 4 + 8 half, column 8 n + 2 (lane % 4) + e.
+// Numbers of the 16 queries of a warp, of kCols keys or columns, as results of instructions. A lane has those of two
+// queries: numbers[n][2 half + e] is of query part_row(2 half), column column_of(n, e).
 template <int kCols>
 using QueryNumbers = float[kCols / kPartCols][4];
 
@@ -29,7 +29,7 @@ struct Query {
 };
 
 // The column of number n, e of a lane.
-__device__ inline int column_of(int n, int e) { return n * kPartCols + lane_number() % 4 * 2 + e; }
+__device__ inline int column_of(int n, int e) { return n * kPartCols + part_col(e); }
 
 // Returns the largest number and the sum of the numbers of the four lanes of a query.
 __device__ inline float query_max(float x) {
@@ -139,7 +139,7 @@ __global__ void attention_tiles(AttentionInput<bfloat16> in, int64_t longest, He
     LaneNumbers lanes;  // after the keys have been read
   } shared;
   __shared__ Tile<kWidth, kCount, true> value_tile;  // its rows are columns of values
-  const auto [s, h, part] = token_of(blockIdx.x, in.heads, (longest + kQueries - 1) / kQueries);
+  const auto [s, h, part] = token_of(blockIdx.x, in.heads, blocks_for(longest, kQueries));
   const Span at = span(in.sequences, s);
   const int64_t i0 = part * kQueries;
   if (i0 >= at.T) return;
@@ -150,7 +150,7 @@ __global__ void attention_tiles(AttentionInput<bfloat16> in, int64_t longest, He
   const bool inside = i0 + row < at.T;
   Query queries[2];
   for (int half = 0; half < 2; half++) {
-    const int64_t i = i0 + row + lane_number() / 4 + 8 * half;
+    const int64_t i = i0 + row + part_row(2 * half);
     queries[half].i = i;
     if (i < at.T) queries[half].seen = visible_keys(in, at, i);
   }

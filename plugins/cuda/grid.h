@@ -23,7 +23,7 @@ __device__ inline Place place_in(int64_t rows, int64_t cols) {
 __device__ inline int64_t warp_number() { return int64_t{blockIdx.x} * kWarps + threadIdx.x / kLanes; }
 __device__ inline int lane_number() { return static_cast<int>(threadIdx.x % kLanes); }
 
-inline int64_t blocks_for(int64_t work, int64_t each) { return (work + each - 1) / each; }
+constexpr int64_t blocks_for(int64_t work, int64_t each) { return (work + each - 1) / each; }
 
 // Runs a thread for each element of a matrix of this shape.
 template <class... Parameters, class... Arguments>

@@ -76,12 +76,12 @@ __global__ void product_bfloat16(Factor<bfloat16, kTransposedA> A, Factor<bfloat
   using namespace tiles;
   __shared__ Tile<Shape::kRows, kDepth, kTransposedA> a[kStages];
   __shared__ Tile<Shape::kCols, kDepth, kTransposedB> b[kStages];
-  const int64_t across = (B.rows + Shape::kCols - 1) / Shape::kCols, down = (A.rows + Shape::kRows - 1) / Shape::kRows;
+  const int64_t across = blocks_for(B.rows, Shape::kCols), down = blocks_for(A.rows, Shape::kRows);
   const int64_t section = blockIdx.x / (across * down);
   const int64_t row = blockIdx.x / across % down * Shape::kRows, col = blockIdx.x % across * Shape::kCols;
   const int64_t begin = section * sections.length;
   const int64_t end = begin + sections.length < sections.K ? begin + sections.length : sections.K;
-  const int steps = static_cast<int>((end - begin + kDepth - 1) / kDepth);
+  const int steps = static_cast<int>(blocks_for(end - begin, kDepth));
   const auto begin_to_load = [&](int step) {
     if (step < steps) {
       const int64_t k = begin + int64_t{step} * kDepth;
@@ -108,8 +108,8 @@ __global__ void product_bfloat16(Factor<bfloat16, kTransposedA> A, Factor<bfloat
     for (int j = 0; j < Shape::kColParts; j++)
 #pragma unroll
       for (int e = 0; e < 4; e++) {
-        const int64_t m = row + Shape::row() + i * kPartRows + lane_number() / 4 + e / 2 * 8;
-        const int64_t n = col + Shape::col() + j * kPartCols + lane_number() % 4 * 2 + e % 2;
+        const int64_t m = row + Shape::row() + i * kPartRows + part_row(e);
+        const int64_t n = col + Shape::col() + j * kPartCols + part_col(e);
         if (m >= A.rows || n >= B.rows) continue;
         if (sections.sums)
           sections.sums[(section * A.rows + m) * B.rows + n] = total[i][j][e];

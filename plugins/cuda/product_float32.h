@@ -33,7 +33,7 @@ __global__ void product_float32(Factor<float, kTransposedA> A, Factor<float, kTr
                                 Last last) {
   using namespace simple;
   __shared__ float a_tile[kTile][kDepth + 1], b_tile[kTile][kDepth + 1];
-  const int64_t tiles = (B.rows + kTile - 1) / kTile;
+  const int64_t tiles = blocks_for(B.rows, kTile);
   const int64_t row = blockIdx.x / tiles * kTile, col = blockIdx.x % tiles * kTile;
   const int y = static_cast<int>(threadIdx.x) / kSide, x = static_cast<int>(threadIdx.x) % kSide;
   float sum[kEach][kEach];

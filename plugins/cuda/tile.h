@@ -10,15 +10,19 @@ namespace qkv::cuda::tiles {
 constexpr int kPiece = 8;                                      // elements that are copied at once
 constexpr int kPartRows = 16, kPartCols = 8, kPartDepth = 16;  // of an instruction
 
+// The row and the column of number e of a lane in the result of an instruction.
+__device__ inline int part_row(int e) { return lane_number() / 4 + e / 2 * 8; }
+__device__ inline int part_col(int e) { return lane_number() % 4 * 2 + e % 2; }
+
 // Whether pieces of the factor are at multiples of 16 bytes.
 template <bool kTransposed>
 __device__ bool is_aligned(const Factor<bfloat16, kTransposed>& f) {
   return reinterpret_cast<uintptr_t>(f.data) % 16 == 0 && f.stride % kPiece == 0;
 }
 
-// Some rows of a factor and kDepth numbers of each, in shared memory. A line has what follows each other in the memory
-// of the factor: numbers of a row, or a number of each row. Its pieces are permuted, so that the eight lines that an
-// instruction loads at a time are in different banks.
+// Some rows of a factor and kDepth numbers of each, in shared memory. A line has elements that are adjacent in the
+// memory of the factor: of a row or, where kTransposed, of a column. Its pieces are permuted, so that the eight lines
+// that an instruction loads at a time are in different banks.
 template <int kRows, int kDepth, bool kTransposed>
 struct alignas(16) Tile {
   static constexpr int kLines = kTransposed ? kDepth : kRows, kPieces = (kTransposed ? kRows : kDepth) / kPiece;
